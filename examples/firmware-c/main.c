@@ -1,0 +1,59 @@
+/*
+ * Spikelet on bare metal: a trained model in flash, one block of static memory, a loop over samples.
+ *
+ *   blob (flash) --spk_init--> state (RAM) --spk_process, once a sample--> estimate
+ *
+ * The samples lie in flash too, where a product would have an ADC. What the run prints is a digest of
+ * every output bit, which desktop.c prints as well: the two must agree.
+ */
+#include <stdint.h>
+
+#include "board.h"
+#include "digest.h"
+#include "model.h"
+#include "spikelet.h"
+
+/* The only memory the library gets. spk_state_size() tells how much of it a model needs; uint64_t gives
+ * the alignment that SPK_STATE_ALIGN asks for. */
+static uint64_t memory[MEMORY_BYTES / sizeof(uint64_t)];
+
+/* Too large for the stack of a small part. */
+static float reconstruction[MODEL_DIMS];
+
+static void must(spk_status status, const char *what)
+{
+    if (status == SPK_OK)
+        return;
+    print(what);
+    print(": ");
+    print(spk_status_str(status));
+    print("\n");
+    board_exit(1);
+}
+
+int main(void)
+{
+    const size_t arena = spk_state_size(model_blob, model_blob_size);
+    const uint32_t samples = model_samples_size / (MODEL_DIMS * sizeof(float));
+    uint64_t digest = DIGEST_START;
+    spk_state *state;
+
+    must(spk_init(memory, sizeof memory, model_blob, model_blob_size, &state), "spk_init");
+
+    for (uint32_t n = 0; n < samples; n++) {
+        spk_estimate estimate;
+
+        must(spk_process(state, &model_samples[n * MODEL_DIMS], MODEL_DIMS, &estimate), "spk_process");
+        must(spk_reconstruct(state, reconstruction, MODEL_DIMS), "spk_reconstruct");
+        digest = digest_estimate(digest, &estimate);
+        digest = digest_bytes(digest, reconstruction, sizeof reconstruction);
+    }
+
+    print(MODEL_NAME " digest=");
+    print_hex(digest);
+    print_value(" samples=", samples);
+    print_value(" stack=", board_stack_used());
+    print_value(" arena=", (uint32_t)arena);
+    print("\n");
+    return 0;
+}

@@ -1,0 +1,12 @@
+/* What model.S places in flash. The Makefile defines MODEL_NAME, MODEL_DIMS and MEMORY_BYTES. */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include <stdint.h>
+
+extern const unsigned char model_blob[];
+extern const uint32_t model_blob_size;
+extern const float model_samples[]; /* rows of MODEL_DIMS */
+extern const uint32_t model_samples_size;
+
+#endif
