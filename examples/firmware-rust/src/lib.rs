@@ -1,0 +1,6 @@
+//! What the example and the cost measurement share: a board, recordings in flash, a digest.
+#![no_std]
+
+pub mod board;
+pub mod digest;
+pub mod recording;
