@@ -1,0 +1,117 @@
+//! Counts what one inference costs, stage by stage, and prints a line for each model in flash:
+//!
+//! ```text
+//! name samples projection selection posterior total worst blob arena stack
+//! ```
+//!
+//! Instructions are means over the samples, `worst` is the dearest sample's total; blob, arena and stack are
+//! bytes. The stages are called as a program would call them, each behind a function that is not inlined, so
+//! that no work moves across the marks; its call and return are counted.
+#![no_std]
+#![no_main]
+
+mod timer;
+
+use spikelet::{Blob, Error, Inference};
+use spikelet_firmware::board::{
+    entry, exit, paint_stack, print, print_value, stack_depth, stack_pointer,
+};
+use spikelet_firmware::recording::{RECORDINGS, Recording};
+use timer::{Clock, now};
+
+const ARENA_LEN: usize = 2560;
+const MAX_DIMS: usize = 64;
+/// Soft float on the Cortex-M0 takes forty times the instructions: a few samples say as much.
+const MAX_SAMPLES: usize = if cfg!(timer = "nrf51") { 20 } else { 200 };
+
+static mut ARENA: [f32; ARENA_LEN] = [0.0; ARENA_LEN];
+
+#[entry]
+fn main() -> ! {
+    // SAFETY: main runs once, and nothing else names ARENA.
+    let arena = unsafe { &mut *(&raw mut ARENA) };
+    let Some(clock) = Clock::new() else {
+        print(c"the clock does not count instructions\n");
+        exit(1)
+    };
+
+    for recording in RECORDINGS {
+        if measure(recording, arena, &clock).is_err() {
+            print(recording.name);
+            print(c": refused\n");
+            exit(1)
+        }
+    }
+    exit(0)
+}
+
+fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<(), Error> {
+    let mut buffer = [0.0; MAX_DIMS];
+    // Below here lies what the library takes, set-up and inference.
+    let top = stack_pointer();
+    paint_stack();
+
+    let mut inference = open(recording.blob, arena)?;
+    let (dims, arena_len) = (inference.model().dims(), inference.model().arena_len());
+    let Some(sample) = buffer.get_mut(..dims) else {
+        print(c"MAX_DIMS is too small\n");
+        exit(1)
+    };
+
+    let mut sums = [0u64; 3];
+    let mut worst = 0;
+    let samples = recording.count(dims).min(MAX_SAMPLES);
+    for n in 0..samples {
+        recording.read(n, sample);
+
+        let start = now();
+        project(&mut inference, sample)?;
+        let projected = now();
+        select(&mut inference);
+        let selected = now();
+        posterior(&mut inference)?;
+        let done = now();
+
+        let stages = [(start, projected), (projected, selected), (selected, done)]
+            .map(|(first, second)| clock.between(first, second));
+        worst = worst.max(stages.iter().sum());
+        for (sum, stage) in sums.iter_mut().zip(stages) {
+            *sum += u64::from(stage);
+        }
+    }
+    let stack = stack_depth(top);
+
+    let mean = |sum: u64| ((sum + samples as u64 / 2) / (samples as u64).max(1)) as u32;
+    print(recording.name);
+    print_value(c" ", samples as u32);
+    for sum in sums {
+        print_value(c" ", mean(sum));
+    }
+    print_value(c" ", mean(sums.iter().sum()));
+    print_value(c" ", worst);
+    print_value(c" ", recording.blob.len() as u32);
+    print_value(c" ", 4 * arena_len as u32);
+    print_value(c" ", stack);
+    print(c"\n");
+    Ok(())
+}
+
+#[inline(never)]
+fn open<'a>(blob: &'a [u8], arena: &'a mut [f32]) -> Result<Inference<'a>, Error> {
+    Inference::new(Blob::parse(blob)?.model(), arena)
+}
+
+#[inline(never)]
+fn project(inference: &mut Inference, sample: &[f32]) -> Result<(), Error> {
+    inference.project(sample)
+}
+
+#[inline(never)]
+fn select(inference: &mut Inference) {
+    inference.select();
+}
+
+#[inline(never)]
+fn posterior(inference: &mut Inference) -> Result<(), Error> {
+    inference.posterior().map(|_| ())
+}
