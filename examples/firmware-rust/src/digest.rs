@@ -9,10 +9,8 @@ use spikelet::Estimate;
 pub struct Digest(pub u64);
 
 impl Digest {
-    /// The empty input.
-    pub const fn new() -> Self {
-        Digest(0xcbf2_9ce4_8422_2325)
-    }
+    /// Of nothing.
+    pub const EMPTY: Self = Digest(0xcbf2_9ce4_8422_2325);
 
     /// Adds indices.
     pub fn indices(&mut self, values: &[u16]) {
@@ -24,8 +22,8 @@ impl Digest {
         values.iter().for_each(|value| self.bytes(value.to_le_bytes()));
     }
 
-    /// Adds an estimate and the reconstruction that belongs to it.
-    pub fn estimate(&mut self, estimate: &Estimate) {
+    /// Adds an estimate. The reconstruction is not part of it: add it with [`Digest::floats`] after each call.
+    pub fn estimate(&mut self, estimate: &Estimate<f32>) {
         self.indices(estimate.selected);
         self.floats(estimate.activity);
         self.floats(estimate.mean);

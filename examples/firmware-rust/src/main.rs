@@ -8,7 +8,8 @@
 #![no_std]
 #![no_main]
 
-use spikelet::{Blob, Error, Inference};
+use core::ffi::CStr;
+use spikelet::{Blob, Inference};
 use spikelet_firmware::board::{entry, exit, paint_stack, print, print_hex, print_value, stack_used};
 use spikelet_firmware::digest::Digest;
 use spikelet_firmware::recording::{RECORDINGS, Recording};
@@ -21,39 +22,42 @@ static mut ARENA: [f32; ARENA_LEN] = [0.0; ARENA_LEN];
 
 #[entry]
 fn main() -> ! {
+    let arena = &raw mut ARENA;
     // SAFETY: main runs once, and nothing else names ARENA.
-    let arena = unsafe { &mut *(&raw mut ARENA) };
+    let arena = unsafe { &mut *arena };
 
     for recording in RECORDINGS {
-        if run(recording, arena).is_err() {
+        if let Err(why) = run(recording, arena) {
             print(recording.name);
-            print(c": refused\n");
+            print(c": ");
+            print(why);
+            print(c"\n");
             exit(1)
         }
     }
     exit(0)
 }
 
-fn run(recording: &Recording, arena: &mut [f32]) -> Result<(), Error> {
+/// Errors are named here, not formatted: `core::fmt` would add 4 KiB of flash.
+fn run(recording: &Recording, arena: &mut [f32]) -> Result<(), &'static CStr> {
     paint_stack();
-    let mut digest = Digest::new();
-    let mut buffers = ([0.0; MAX_DIMS], [0.0; MAX_DIMS]);
+    let mut digest = Digest::EMPTY;
+    let mut buffers = [[0.0; MAX_DIMS]; 2];
 
-    let model = Blob::parse(recording.blob)?.model();
-    let samples = recording.count(model.dims());
+    let model = Blob::parse(recording.blob).map_err(|_| c"blob refused")?.model();
+    let dims = model.shape.dims;
     let arena_len = model.arena_len();
-    let (Some(sample), Some(reconstruction)) =
-        (buffers.0.get_mut(..model.dims()), buffers.1.get_mut(..model.dims()))
-    else {
-        print(c"MAX_DIMS is too small\n");
-        exit(1)
-    };
-    let mut inference = Inference::new(model, arena)?;
+    let [sample, reconstruction] = buffers.each_mut().map(|buffer| buffer.get_mut(..dims));
+    let sample = sample.ok_or(c"MAX_DIMS is too small")?;
+    let reconstruction = reconstruction.ok_or(c"MAX_DIMS is too small")?;
+    let mut inference = Inference::new(model, arena).map_err(|_| c"ARENA_LEN is too small")?;
 
+    let samples = recording.count(dims);
     for n in 0..samples {
         recording.read(n, sample);
-        digest.estimate(&inference.infer(sample)?);
-        inference.reconstruct(reconstruction)?;
+        let estimate = inference.infer(sample).map_err(|_| c"sample refused")?;
+        digest.estimate(&estimate);
+        inference.reconstruct(reconstruction).map_err(|_| c"reconstruction refused")?;
         digest.floats(reconstruction);
     }
 

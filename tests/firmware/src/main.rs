@@ -12,51 +12,50 @@
 
 mod timer;
 
-use spikelet::{Blob, Error, Inference};
-use spikelet_firmware::board::{
-    entry, exit, paint_stack, print, print_value, stack_depth, stack_pointer,
-};
+use core::ffi::CStr;
+use spikelet::{Blob, Inference};
+use spikelet_firmware::board::{entry, exit, paint_stack, print, print_value, stack_depth, stack_pointer};
 use spikelet_firmware::recording::{RECORDINGS, Recording};
 use timer::{Clock, now};
 
 const ARENA_LEN: usize = 2560;
 const MAX_DIMS: usize = 64;
-/// Soft float on the Cortex-M0 takes forty times the instructions: a few samples say as much.
-const MAX_SAMPLES: usize = if cfg!(timer = "nrf51") { 20 } else { 200 };
+/// Soft float on the Cortex-M0 takes twenty times the instructions: fewer samples say as much.
+const MAX_SAMPLES: usize = if cfg!(timer = "nrf51") { 100 } else { 200 };
 
 static mut ARENA: [f32; ARENA_LEN] = [0.0; ARENA_LEN];
 
 #[entry]
 fn main() -> ! {
+    let arena = &raw mut ARENA;
     // SAFETY: main runs once, and nothing else names ARENA.
-    let arena = unsafe { &mut *(&raw mut ARENA) };
+    let arena = unsafe { &mut *arena };
     let Some(clock) = Clock::new() else {
         print(c"the clock does not count instructions\n");
         exit(1)
     };
 
     for recording in RECORDINGS {
-        if measure(recording, arena, &clock).is_err() {
+        if let Err(why) = measure(recording, arena, &clock) {
             print(recording.name);
-            print(c": refused\n");
+            print(c": ");
+            print(why);
+            print(c"\n");
             exit(1)
         }
     }
     exit(0)
 }
 
-fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<(), Error> {
+fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<(), &'static CStr> {
     let mut buffer = [0.0; MAX_DIMS];
     // Below here lies what the library takes, set-up and inference.
     let top = stack_pointer();
     paint_stack();
 
     let mut inference = open(recording.blob, arena)?;
-    let (dims, arena_len) = (inference.model().dims(), inference.model().arena_len());
-    let Some(sample) = buffer.get_mut(..dims) else {
-        print(c"MAX_DIMS is too small\n");
-        exit(1)
-    };
+    let (dims, arena_len) = (inference.model().shape.dims, inference.model().arena_len());
+    let sample = buffer.get_mut(..dims).ok_or(c"MAX_DIMS is too small")?;
 
     let mut sums = [0u64; 3];
     let mut worst = 0;
@@ -97,21 +96,22 @@ fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<()
 }
 
 #[inline(never)]
-fn open<'a>(blob: &'a [u8], arena: &'a mut [f32]) -> Result<Inference<'a>, Error> {
-    Inference::new(Blob::parse(blob)?.model(), arena)
+fn open<'a>(blob: &'a [u8], arena: &'a mut [f32]) -> Result<Inference<'a, f32>, &'static CStr> {
+    let model = Blob::parse(blob).map_err(|_| c"blob refused")?.model();
+    Inference::new(model, arena).map_err(|_| c"ARENA_LEN is too small")
 }
 
 #[inline(never)]
-fn project(inference: &mut Inference, sample: &[f32]) -> Result<(), Error> {
-    inference.project(sample)
+fn project(inference: &mut Inference<f32>, sample: &[f32]) -> Result<(), &'static CStr> {
+    inference.project(sample).map_err(|_| c"sample refused")
 }
 
 #[inline(never)]
-fn select(inference: &mut Inference) {
+fn select(inference: &mut Inference<f32>) {
     inference.select();
 }
 
 #[inline(never)]
-fn posterior(inference: &mut Inference) -> Result<(), Error> {
-    inference.posterior().map(|_| ())
+fn posterior(inference: &mut Inference<f32>) -> Result<(), &'static CStr> {
+    inference.posterior().map(|_| ()).map_err(|_| c"sample out of range")
 }
