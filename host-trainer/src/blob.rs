@@ -1,0 +1,92 @@
+//! Writes what [`spikelet::blob`] reads; the format is described there.
+
+use crate::parameters::SlabCov;
+use crate::prepare::Prepared;
+use spikelet::blob::{ALIGN, ENTRY_LEN, HEADER_LEN, Kind, MAGIC, Slab, VERSION, crc32};
+use spikelet::model::{Noise, Selection, States};
+
+/// A blob from a prepared model.
+pub fn write(prepared: &Prepared<f32>, slab: &SlabCov, provenance: &str) -> crate::Result<Vec<u8>> {
+    let model = prepared.model()?;
+    let shared;
+    let noise = match model.noise {
+        Noise::Shared(precision) => {
+            shared = [precision];
+            &shared[..]
+        }
+        Noise::Diagonal(values) | Noise::Full(values) => values,
+    };
+    let mut sections = vec![
+        (b"DICT", bytes(model.dictionary)),
+        (b"NOIS", bytes(noise)),
+        (b"PRIO", bytes(model.prior_logit)),
+        (b"MEAN", bytes(model.slab_mean)),
+        (b"PREC", bytes(model.slab_precision)),
+        (b"LSCA", bytes(model.slab_log_scale)),
+        (b"GDIA", bytes(model.gram_diagonal)),
+        (b"SOFF", bytes(model.score_offset)),
+    ];
+    sections.extend(model.gram.map(|gram| (b"GRAM", bytes(gram))));
+    if let Selection::Independent { precision, offset } = model.selection {
+        sections.push((b"SELP", bytes(precision)));
+        sections.push((b"SELO", bytes(offset)));
+    }
+    if let States::Table(table) = model.states {
+        sections.push((b"STAT", bytes(table.records)));
+    }
+    sections.push((b"prov", provenance.as_bytes().to_vec()));
+
+    let shape = model.shape;
+    let slab = match slab {
+        SlabCov::Unit => Slab::Unit,
+        SlabCov::Diagonal(_) => Slab::Diagonal,
+        SlabCov::Full(_) => Slab::Full,
+    };
+    let noise_code = match model.noise {
+        Noise::Shared(_) => 0,
+        Noise::Diagonal(_) => 1,
+        Noise::Full(_) => 2,
+    };
+    let selection_code = u8::from(matches!(model.selection, Selection::Independent { .. }));
+    let states_code = u8::from(matches!(model.states, States::Table(_)));
+
+    // Filled in order; bytes 8..16 (length, checksum) at the end.
+    let mut blob = Vec::new();
+    blob.extend(MAGIC);
+    blob.extend(VERSION.to_le_bytes());
+    blob.extend([0; 2 + 8]);
+    let singletons = u8::from(shape.singletons);
+    blob.extend([Kind::Gsc as u8, 0, selection_code, noise_code, slab as u8, states_code, singletons, 0]);
+    blob.extend((shape.dims as u32).to_le_bytes());
+    blob.extend((shape.latents as u32).to_le_bytes());
+    blob.extend((shape.selected as u16).to_le_bytes());
+    blob.extend((shape.max_active as u16).to_le_bytes());
+    blob.extend(model.log_norm.to_le_bytes());
+    blob.extend((sections.len() as u32).to_le_bytes());
+    blob.extend([0; 4]);
+    let mut offset = HEADER_LEN + ENTRY_LEN * sections.len();
+    for (tag, content) in &sections {
+        blob.extend(*tag);
+        blob.extend((offset as u32).to_le_bytes());
+        blob.extend((content.len() as u32).to_le_bytes());
+        blob.extend([0; 4]);
+        offset += content.len().next_multiple_of(ALIGN);
+    }
+    for (_, content) in &sections {
+        blob.extend(content);
+        blob.resize(blob.len().next_multiple_of(ALIGN), 0);
+    }
+    if u32::try_from(blob.len()).is_err() {
+        let advice = "use fewer latents, or states grown instead of tables";
+        return Err(crate::Error::input("the blob would be larger than 4 GiB", "the model", advice));
+    }
+    let len = (blob.len() as u32).to_le_bytes();
+    blob[8..12].copy_from_slice(&len);
+    let crc = crc32(&blob[16..]).to_le_bytes();
+    blob[12..16].copy_from_slice(&crc);
+    Ok(blob)
+}
+
+fn bytes(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}

@@ -1,0 +1,45 @@
+//! The little dense algebra that preparing a model needs.
+
+use crate::Result;
+use crate::parameters::{NoiseCov, Parameters};
+use crate::prepare::not_definite;
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef, Par, Side};
+
+/// L^-1 with L L^T = `matrix` (n x n), packed by rows; `None` when it is not positive definite.
+pub(crate) fn cholesky_inverse(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
+    let factor = MatRef::from_row_major_slice(matrix, n, n).llt(Side::Lower).ok()?;
+    let mut inverse = Mat::<f64>::identity(n, n);
+    faer::linalg::triangular_solve::solve_lower_triangular_in_place(factor.L(), inverse.as_mut(), Par::Seq);
+    let packed: Vec<f64> =
+        (0..n).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| inverse[(i, j)]).collect();
+    packed.iter().all(|v| v.is_finite()).then_some(packed)
+}
+
+/// G = W^T Sigma^-1 W (H x H, row-major).
+pub(crate) fn gram(parameters: &Parameters) -> Result<Vec<f64>> {
+    let (d, h) = (parameters.dims, parameters.latents);
+    let mut whitened = MatRef::from_row_major_slice(&parameters.dictionary, d, h).to_owned();
+    match &parameters.noise {
+        NoiseCov::Full(sigma) => {
+            let factor = MatRef::from_row_major_slice(sigma, d, d)
+                .llt(Side::Lower)
+                .map_err(|_| not_definite("sigma2"))?;
+            faer::linalg::triangular_solve::solve_lower_triangular_in_place(
+                factor.L(),
+                whitened.as_mut(),
+                Par::Seq,
+            );
+        }
+        _ => {
+            for (i, variance) in parameters.noise_variances().iter().enumerate() {
+                for w in whitened.row_mut(i).iter_mut() {
+                    *w /= variance.sqrt();
+                }
+            }
+        }
+    }
+    let mut gram = Mat::<f64>::zeros(h, h);
+    matmul(gram.as_mut(), Accum::Replace, whitened.transpose(), whitened.as_ref(), 1.0, Par::Seq);
+    Ok((0..h * h).map(|i| gram[(i / h, i % h)]).collect())
+}

@@ -1,0 +1,336 @@
+//! Parameters to what inference multiplies with: the other half of [`spikelet::Model`].
+//!
+//! The dictionary is rounded to the target precision first and everything else follows from the
+//! rounded one in `f64`, so that the numbers of a model agree with each other.
+
+use crate::linalg::{cholesky_inverse, gram};
+use crate::parameters::{NoiseCov, Parameters, SlabCov};
+use crate::{Error, Result};
+use spikelet::math::{Real, binomial};
+use spikelet::model::{Model, Noise, PANEL, Selection, Shape, StateTable, States};
+
+/// A Gram matrix up to this many bytes (in f32) is stored without asking what else is.
+const SMALL_GRAM_BYTES: usize = 8 * 1024;
+
+/// Names of the selection scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum SelectionName {
+    /// Probability of the sample with one latent on.
+    Singleton,
+    /// The same with dimensions taken as independent.
+    Independent,
+}
+
+/// Where the matrices of a state come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum StatesName {
+    /// Grown along the walk (diagonal slab).
+    Grown,
+    /// Precomputed for every state (any slab).
+    Table,
+}
+
+/// Whether the H x H Gram matrix is part of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum GramName {
+    /// Stored when it is small or no larger than the dictionary.
+    Auto,
+    /// Stored.
+    Stored,
+    /// The H' x H' block is computed for every sample.
+    Computed,
+}
+
+/// How inference shall run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// H'.
+    pub selected: usize,
+    /// gamma.
+    pub max_active: usize,
+    /// Keep the singleton states of all latents.
+    pub singletons: bool,
+    /// Selection score.
+    pub selection: SelectionName,
+    /// Where the states' matrices come from; `None` chooses by the slab.
+    pub states: Option<StatesName>,
+    /// Whether G is stored.
+    pub gram: GramName,
+}
+
+/// A model that owns its numbers.
+#[derive(Clone, Debug)]
+pub struct Prepared<T> {
+    shape: Shape,
+    full_slab: bool,
+    pub(crate) dictionary: Vec<T>,
+    pub(crate) noise: Vec<T>,
+    noise_kind: NoiseKind,
+    pub(crate) prior_logit: Vec<T>,
+    pub(crate) slab_mean: Vec<T>,
+    pub(crate) slab_precision: Vec<T>,
+    pub(crate) slab_log_scale: Vec<T>,
+    pub(crate) gram_diagonal: Vec<T>,
+    pub(crate) score_offset: Vec<T>,
+    pub(crate) gram: Option<Vec<T>>,
+    pub(crate) selection: Option<(Vec<T>, Vec<T>)>,
+    pub(crate) states: Option<Vec<T>>,
+    log_norm: T,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum NoiseKind {
+    Shared,
+    Diagonal,
+    Full,
+}
+
+impl<T: Real> Prepared<T> {
+    /// Precomputes. Fails on parameters that are no model, do not fit the precision, or want more
+    /// than the core's capacities.
+    pub fn new(parameters: &Parameters, options: &Options) -> Result<Self> {
+        parameters.check()?;
+        let (d, h) = (parameters.dims, parameters.latents);
+        let Options { selected, max_active, singletons, .. } = *options;
+        let shape = Shape { dims: d, latents: h, selected, max_active, singletons };
+        check_truncation(shape)?;
+        let rounded = Parameters {
+            dictionary: parameters.dictionary.iter().map(|&w| T::from_f64(w).to_f64()).collect(),
+            ..parameters.clone()
+        };
+        let (noise, noise_kind, log_det_noise) = noise(&parameters.noise, d)?;
+        let gram = gram(&rounded)?;
+        let diagonal: Vec<f64> = (0..h).map(|i| gram[i * h + i]).collect();
+        let variances = parameters.slab_variances();
+        let full_slab = matches!(parameters.slab_cov, SlabCov::Full(_));
+        if let SlabCov::Full(psi) = &parameters.slab_cov {
+            cholesky_inverse(psi, h).ok_or_else(|| not_definite("psi2"))?;
+        }
+        let states = match (options.states, full_slab) {
+            (Some(StatesName::Grown), true) => {
+                let advice = "use --states table, or a diagonal slab";
+                return Err(Error::input(
+                    "a full slab cannot be grown along the walk",
+                    "--states grown",
+                    advice,
+                ));
+            }
+            (Some(StatesName::Table), _) | (None, true) => Some(state_table(parameters, &gram, max_active)?),
+            _ => None,
+        };
+        let selection = match options.selection {
+            SelectionName::Singleton => None,
+            SelectionName::Independent => Some(independent(&rounded)),
+        };
+        let keep_gram = match options.gram {
+            GramName::Stored => true,
+            GramName::Computed if noise_kind == NoiseKind::Full => {
+                let advice = "leave the flag away or use diagonal noise";
+                return Err(Error::input("full noise needs the Gram matrix", "--gram computed", advice));
+            }
+            GramName::Computed => false,
+            GramName::Auto => {
+                let bytes = h * (h + 1) * 2;
+                noise_kind == NoiseKind::Full || bytes <= SMALL_GRAM_BYTES.max(d * h * 4)
+            }
+        };
+        let logit = |p: f64| p.ln() - (-p).ln_1p();
+        let log_off: f64 = parameters.prior.iter().map(|&p| (-p).ln_1p()).sum();
+        let log_two_pi = std::f64::consts::TAU.ln();
+        let offset = |(g, v): (&f64, &f64)| -0.5 * ((g + 1.0 / v) * v).ln();
+        let prepared = Self {
+            shape,
+            full_slab,
+            dictionary: pack(&rounded.dictionary, d, h),
+            noise: round(&noise),
+            noise_kind,
+            prior_logit: parameters.prior.iter().map(|&p| T::from_f64(logit(p))).collect(),
+            slab_mean: round(&parameters.slab_mean),
+            slab_precision: variances.iter().map(|v| T::from_f64(1.0 / v)).collect(),
+            slab_log_scale: variances.iter().map(|v| T::from_f64(-0.5 * v.ln())).collect(),
+            gram_diagonal: round(&diagonal),
+            score_offset: diagonal.iter().zip(&variances).map(offset).map(T::from_f64).collect(),
+            gram: keep_gram.then(|| (0..h).flat_map(|i| round(&gram[i * h..=i * h + i])).collect()),
+            selection: selection.map(|(a, c)| (pack(&a, d, h), round(&c))),
+            states: states.map(|records| round(&records)),
+            log_norm: T::from_f64(log_off - 0.5 * (d as f64 * log_two_pi + log_det_noise)),
+        };
+        prepared.model()?;
+        Ok(prepared)
+    }
+
+    /// The view that inference runs on.
+    pub fn model(&self) -> Result<Model<'_, T>> {
+        let noise = match (self.noise_kind, self.noise.as_slice()) {
+            (NoiseKind::Shared, &[precision]) => Noise::Shared(precision),
+            (NoiseKind::Full, factor) => Noise::Full(factor),
+            (_, precisions) => Noise::Diagonal(precisions),
+        };
+        Model::new(Model {
+            shape: self.shape,
+            dictionary: &self.dictionary,
+            noise,
+            prior_logit: &self.prior_logit,
+            slab_mean: &self.slab_mean,
+            slab_precision: &self.slab_precision,
+            slab_log_scale: &self.slab_log_scale,
+            gram_diagonal: &self.gram_diagonal,
+            score_offset: &self.score_offset,
+            gram: self.gram.as_deref(),
+            selection: match &self.selection {
+                None => Selection::Singleton,
+                Some((precision, offset)) => Selection::Independent { precision, offset },
+            },
+            states: match &self.states {
+                None => States::Grown,
+                Some(records) => States::Table(StateTable { records, full_slab: self.full_slab }),
+            },
+            log_norm: self.log_norm,
+        })
+        .map_err(|error| {
+            let advice =
+                "change the sizes, or rescale data and dictionary so that the numbers fit the precision";
+            Error::input(error, "the model", advice)
+        })
+    }
+}
+
+fn check_truncation(shape: Shape) -> Result<()> {
+    let Shape { latents, selected, max_active, .. } = shape;
+    if selected == 0 || selected > latents {
+        let advice = format!("choose 1 to {latents}, the number of latents");
+        return Err(Error::input(format_args!("cannot preselect {selected} latents"), "--selected", advice));
+    }
+    if max_active == 0 || max_active > selected {
+        let advice = format!("choose 1 to {selected}, the number of preselected latents");
+        return Err(Error::input(
+            format_args!("cannot have {max_active} latents on"),
+            "--max-active",
+            advice,
+        ));
+    }
+    Ok(())
+}
+
+pub(crate) fn not_definite(name: &str) -> Error {
+    Error::input("the covariance is not positive definite", name, "add a small multiple of the identity")
+}
+
+fn round<T: Real>(values: &[f64]) -> Vec<T> {
+    values.iter().map(|&v| T::from_f64(v)).collect()
+}
+
+/// What the projection multiplies the sample with, and ln det Sigma.
+fn noise(noise: &NoiseCov, d: usize) -> Result<(Vec<f64>, NoiseKind, f64)> {
+    Ok(match noise {
+        NoiseCov::Shared(sigma2) => (vec![1.0 / sigma2], NoiseKind::Shared, d as f64 * sigma2.ln()),
+        NoiseCov::Diagonal(sigma2) => {
+            let log_det = sigma2.iter().map(|v| v.ln()).sum();
+            (sigma2.iter().map(|v| 1.0 / v).collect(), NoiseKind::Diagonal, log_det)
+        }
+        NoiseCov::Full(sigma) => {
+            let factor = cholesky_inverse(sigma, d).ok_or_else(|| not_definite("sigma2"))?;
+            let log_det = (0..d).map(|i| -2.0 * factor[i * (i + 1) / 2 + i].ln()).sum();
+            (factor, NoiseKind::Full, log_det)
+        }
+    })
+}
+
+/// D x H row-major to panels: see [`Model::dictionary`].
+fn pack<T: Real>(matrix: &[f64], d: usize, h: usize) -> Vec<T> {
+    let mut packed = Vec::with_capacity(d * h.next_multiple_of(PANEL));
+    for panel in (0..h).step_by(PANEL) {
+        for row in matrix.chunks_exact(h) {
+            packed.extend(
+                (panel..panel + PANEL).map(|latent| T::from_f64(row.get(latent).copied().unwrap_or(0.0))),
+            );
+        }
+    }
+    packed
+}
+
+/// 1 / (sigma_d^2 + W_dh^2 psi_h^2) and half the sum of its logarithms [003 eq. 10, corrected factor].
+fn independent(parameters: &Parameters) -> (Vec<f64>, Vec<f64>) {
+    let h = parameters.latents;
+    let (sigma2, psi2) = (parameters.noise_variances(), parameters.slab_variances());
+    let entry = |(i, w): (usize, &f64)| 1.0 / (sigma2[i / h] + w * w * psi2[i % h]);
+    let precision: Vec<f64> = parameters.dictionary.iter().enumerate().map(entry).collect();
+    let mut offset = vec![0.0; h];
+    for (i, a) in precision.iter().enumerate() {
+        offset[i % h] += 0.5 * a.ln();
+    }
+    (precision, offset)
+}
+
+/// The records of [`StateTable`], all subsets of size 1 to `max_active` in its order.
+fn state_table(parameters: &Parameters, gram: &[f64], max_active: usize) -> Result<Vec<f64>> {
+    let h = parameters.latents;
+    let full = matches!(parameters.slab_cov, SlabCov::Full(_));
+    let Some(len) = StateTable::<f64>::len(h, max_active, full) else {
+        let states = binomial(h as u64, max_active as u64);
+        let what =
+            format_args!("{states} states of {max_active} latents are too many for a table").to_string();
+        return Err(Error::input(what, "--max-active", "lower it, use fewer latents, or a diagonal slab"));
+    };
+    let mut records = Vec::with_capacity(len);
+    for k in 1..=max_active {
+        let mut subset: Vec<usize> = (0..k).collect();
+        loop {
+            record(parameters, gram, &subset, &mut records)?;
+            if !next_colex(&mut subset, h) {
+                break;
+            }
+        }
+    }
+    Ok(records)
+}
+
+fn record(parameters: &Parameters, gram: &[f64], subset: &[usize], records: &mut Vec<f64>) -> Result<()> {
+    let (h, k) = (parameters.latents, subset.len());
+    let psi = |i: usize, j: usize| match &parameters.slab_cov {
+        SlabCov::Full(psi) => psi[i * h + j],
+        SlabCov::Diagonal(psi2) if i == j => psi2[i],
+        SlabCov::Unit if i == j => 1.0,
+        _ => 0.0,
+    };
+    let block = |f: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
+        subset.iter().flat_map(|&i| subset.iter().map(move |&j| f(i, j))).collect()
+    };
+    // Psi_AA = L L^T; K = L^-T L^-1; ln det Psi_AA = -2 sum ln (L^-1)_ii
+    let psi_factor = cholesky_inverse(&block(&psi), k).ok_or_else(|| not_definite("psi2"))?;
+    let entry = |factor: &[f64], i: usize, j: usize| if j <= i { factor[i * (i + 1) / 2 + j] } else { 0.0 };
+    let precision = |i: usize, j: usize| -> f64 {
+        (i.max(j)..k).map(|m| entry(&psi_factor, m, i) * entry(&psi_factor, m, j)).sum()
+    };
+    let mut m = block(&|i, j| gram[i * h + j]);
+    for i in 0..k {
+        for j in 0..k {
+            m[i * k + j] += precision(i, j);
+        }
+    }
+    let factor = cholesky_inverse(&m, k).ok_or_else(|| not_definite("W^T Sigma^-1 W + Psi^-1"))?;
+    let log_odds: f64 =
+        subset.iter().map(|&i| parameters.prior[i].ln() - (-parameters.prior[i]).ln_1p()).sum();
+    let log_dets: f64 = (0..k).map(|i| entry(&factor, i, i).ln() + entry(&psi_factor, i, i).ln()).sum();
+    records.push(log_odds + log_dets);
+    records.extend_from_slice(&factor);
+    if matches!(parameters.slab_cov, SlabCov::Full(_)) {
+        records.extend((0..k).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| precision(i, j)));
+    }
+    Ok(())
+}
+
+/// The next subset of 0..n in colexicographic order; false after the last.
+fn next_colex(subset: &mut [usize], n: usize) -> bool {
+    for i in 0..subset.len() {
+        let limit = subset.get(i + 1).copied().unwrap_or(n);
+        if subset[i] + 1 < limit {
+            subset[i] += 1;
+            for (j, slot) in subset[..i].iter_mut().enumerate() {
+                *slot = j;
+            }
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,150 @@
+//! The caller's memory, cut into the arrays that inference works in. Nothing else is allocated.
+//!
+//! Its length is known from the shape alone ([`arena_len`], a `const fn`), grows with D, H, H'^2 and
+//! gamma^2 (gamma^3 with second moments), and never with the number of states.
+
+use crate::error::Error;
+use crate::math::Real;
+use crate::model::Shape;
+use crate::slices::triangle;
+
+/// What inference reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Detail {
+    /// Activity, mean and variance of each latent, the best state, the evidence.
+    Marginals,
+    /// Also <(s.z)(s.z)^T> over the selected latents, as a trainer needs it.
+    SecondMoments,
+}
+
+/// Numbers (of the model's precision) that inference needs as memory.
+///
+/// ```
+/// use spikelet::{Detail, Shape, arena_len};
+/// const SHAPE: Shape = Shape { dims: 4, latents: 6, selected: 6, max_active: 3, singletons: true };
+/// static mut MEMORY: [f32; arena_len(SHAPE, Detail::Marginals)] = [0.0; _];
+/// assert_eq!(arena_len(SHAPE, Detail::Marginals), 170);
+/// ```
+pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
+    let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
+    let marginals = 2 * d + 4 * h + s * s + 9 * s + triangle(a - 1) + 2 * triangle(a) + 4 * a + 2 * (a + 1);
+    match detail {
+        Detail::Marginals => marginals,
+        Detail::SecondMoments => marginals + s * s + a * (a + 1) * (a + 2) / 6,
+    }
+}
+
+/// The arrays, named by what they hold. Sizes: D `dims`, H `latents`, S `selected`, A `max_active`.
+#[derive(Debug)]
+pub(crate) struct Arena<'m, T> {
+    /// The sample y, later what the reference state leaves of it. (D)
+    pub sample: &'m mut [T],
+    /// Sigma^-1 times it. (D)
+    pub weighted: &'m mut [T],
+    /// b = W^T Sigma^-1 y. (H)
+    pub projection: &'m mut [T],
+    /// Selection scores, then <s>. (H)
+    pub activity: &'m mut [T],
+    /// Log joints of the singleton states, then <s.z>. (H)
+    pub mean: &'m mut [T],
+    /// Posterior variance of s.z. (H)
+    pub variance: &'m mut [T],
+    pub block: BlockMemory<'m, T>,
+    pub path: PathMemory<'m, T>,
+    pub sums: SumMemory<'m, T>,
+    /// Coefficients of the best state. (A)
+    pub map_values: &'m mut [T],
+}
+
+/// What belongs to the selected latents. (S each, `gram` S x S)
+#[derive(Debug)]
+pub(crate) struct BlockMemory<'m, T> {
+    pub gram: &'m mut [T],
+    pub b: &'m mut [T],
+    pub onset: &'m mut [T],
+    pub mean: &'m mut [T],
+    pub precision: &'m mut [T],
+    pub reference: &'m mut [T],
+}
+
+/// What belongs to the state the walk is at, one entry or row per active latent.
+#[derive(Debug)]
+pub(crate) struct PathMemory<'m, T> {
+    pub rows: &'m mut [T],
+    pub pivot_inv: &'m mut [T],
+    pub coupling: &'m mut [T],
+    pub forward: &'m mut [T],
+    pub log_factor: &'m mut [T],
+    pub quadratic: &'m mut [T],
+    pub mean: &'m mut [T],
+    pub variance: &'m mut [T],
+    /// Posterior covariance per depth; empty without second moments.
+    pub covariance: &'m mut [T],
+}
+
+/// Sums over states. (S each, `second` S x S or empty)
+#[derive(Debug)]
+pub(crate) struct SumMemory<'m, T> {
+    pub on: &'m mut [T],
+    pub off: &'m mut [T],
+    pub first: &'m mut [T],
+    pub square: &'m mut [T],
+    pub second: &'m mut [T],
+}
+
+impl<'m, T: Real> Arena<'m, T> {
+    pub fn new(memory: &'m mut [T], shape: Shape, detail: Detail) -> Result<Self, Error> {
+        let (needed, found) = (arena_len(shape, detail), memory.len());
+        Self::cut(memory, shape, detail).ok_or(Error::Memory { needed, found })
+    }
+
+    fn cut(memory: &'m mut [T], shape: Shape, detail: Detail) -> Option<Self> {
+        let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
+        let (second, covariance) = match detail {
+            Detail::Marginals => (0, 0),
+            Detail::SecondMoments => (s * s, a * (a + 1) * (a + 2) / 6),
+        };
+        let mut rest = memory;
+        let mut take = |len: usize| {
+            let (head, tail) = core::mem::take(&mut rest).split_at_mut_checked(len)?;
+            rest = tail;
+            Some(head)
+        };
+        Some(Self {
+            sample: take(d)?,
+            weighted: take(d)?,
+            projection: take(h)?,
+            activity: take(h)?,
+            mean: take(h)?,
+            variance: take(h)?,
+            block: BlockMemory {
+                gram: take(s * s)?,
+                b: take(s)?,
+                onset: take(s)?,
+                mean: take(s)?,
+                precision: take(s)?,
+                reference: take(s)?,
+            },
+            path: PathMemory {
+                rows: take(triangle(a - 1))?,
+                pivot_inv: take(a)?,
+                coupling: take(a)?,
+                forward: take(a)?,
+                log_factor: take(a + 1)?,
+                quadratic: take(a + 1)?,
+                mean: take(triangle(a))?,
+                variance: take(triangle(a))?,
+                covariance: take(covariance)?,
+            },
+            sums: SumMemory {
+                on: take(s)?,
+                off: take(s)?,
+                first: take(s)?,
+                square: take(s)?,
+                second: take(second)?,
+            },
+            map_values: take(a)?,
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! The selected latents as a small problem of their own: from here on, D and H are gone.
+
+use crate::arena::BlockMemory;
+use crate::capacity::{MAX_REFERENCE, MAX_SELECTED};
+use crate::math::Real;
+use crate::model::Model;
+use crate::slices::{at, exchange, set, span, triangle};
+use heapless::Vec;
+
+/// Everything the states of one sample need, by *position* (0..H') instead of by latent.
+pub(crate) struct Block<'m, T> {
+    /// Position -> latent.
+    pub order: Vec<u16, MAX_SELECTED>,
+    /// G of the selected latents. (S x S)
+    pub gram: &'m mut [T],
+    /// W^T Sigma^-1 r with r what the reference leaves of the sample. (S)
+    pub b: &'m mut [T],
+    /// l_h + 1/2 ln(1 / psi_h^2): what switching h on costs before any data. (S)
+    pub onset: &'m mut [T],
+    /// mu_h. (S)
+    pub mean: &'m mut [T],
+    /// 1 / psi_h^2. (S)
+    pub precision: &'m mut [T],
+    /// Coefficients x0 of the reference state; zero at positions that are not in it. (S)
+    pub reference: &'m mut [T],
+    /// Positions in the reference state. Empty: log joints are relative to the empty state.
+    pub members: Vec<u16, MAX_REFERENCE>,
+}
+
+impl<'m, T: Real> Block<'m, T> {
+    /// Gathers the latents of `order`; (H')^2 loads, or (H')^2/2 D multiply-adds without a stored G.
+    pub fn gather(
+        model: &Model<'_, T>,
+        order: Vec<u16, MAX_SELECTED>,
+        projection: &[T],
+        memory: BlockMemory<'m, T>,
+    ) -> Self {
+        let BlockMemory { gram, b, onset, mean, precision, reference } = memory;
+        let s = order.len();
+        for (p, &latent) in order.iter().enumerate() {
+            let h = usize::from(latent);
+            set(b, p, at(projection, h));
+            set(onset, p, at(model.prior_logit, h) + at(model.slab_log_scale, h));
+            set(mean, p, at(model.slab_mean, h));
+            set(precision, p, at(model.slab_precision, h));
+            set(gram, p * s + p, at(model.gram_diagonal, h));
+            for (q, &other) in order.iter().enumerate().take(p) {
+                let g = gram_entry(model, h, usize::from(other));
+                set(gram, p * s + q, g);
+                set(gram, q * s + p, g);
+            }
+        }
+        reference.fill(T::ZERO);
+        Self { order, gram, b, onset, mean, precision, reference, members: Vec::new() }
+    }
+
+    /// H'.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// G between position `p` and all positions.
+    #[inline(always)]
+    pub fn gram_row(&self, p: usize) -> &[T] {
+        span(self.gram, p * self.order.len(), self.order.len())
+    }
+
+    /// Which members of the reference a state leaves out, one bit each.
+    pub fn missing(&self, path: &[u16]) -> u32 {
+        let mut mask = 0;
+        for (bit, member) in self.members.iter().enumerate() {
+            if !path.contains(member) {
+                mask |= 1 << bit;
+            }
+        }
+        mask
+    }
+
+    /// The members of the reference in `mask`.
+    pub fn members_in(&self, mask: u32) -> impl Iterator<Item = usize> + '_ {
+        let chosen = self.members.iter().enumerate().filter(move |(bit, _)| mask >> bit & 1 != 0);
+        chosen.map(|(_, &member)| usize::from(member))
+    }
+
+    /// W_p^T Sigma^-1 of the residual once the `missing` members are taken out of the reference.
+    pub fn b_without(&self, p: usize, missing: u32) -> T {
+        let row = self.gram_row(p);
+        let mut b = at(self.b, p);
+        for m in self.members_in(missing) {
+            b += at(row, m) * at(self.reference, m);
+        }
+        b
+    }
+
+    /// The change of -1/2 r^T Sigma^-1 r when the `missing` members are taken out of the reference.
+    pub fn energy_without(&self, missing: u32) -> T {
+        let mut change = T::ZERO;
+        for m in self.members_in(missing) {
+            let mut pull = at(self.b, m);
+            for other in self.members_in(missing) {
+                pull += T::HALF * at(self.gram_row(m), other) * at(self.reference, other);
+            }
+            change -= at(self.reference, m) * pull;
+        }
+        change
+    }
+
+    /// Renumbers positions so that the reference's members come first, in order.
+    pub fn put_members_first(&mut self) {
+        for place in 0..self.members.len() {
+            let from = usize::from(self.members.get(place).copied().unwrap_or_default());
+            self.exchange_positions(place, from);
+            // Whoever stood at `place` now stands at `from`, members still to come included.
+            for member in self.members.iter_mut() {
+                if usize::from(*member) == place {
+                    *member = from as u16;
+                } else if usize::from(*member) == from {
+                    *member = place as u16;
+                }
+            }
+        }
+    }
+
+    fn exchange_positions(&mut self, i: usize, j: usize) {
+        if i == j {
+            return;
+        }
+        let s = self.order.len();
+        exchange(&mut self.order, i, j);
+        for values in [&mut *self.b, self.onset, self.mean, self.precision, self.reference] {
+            exchange(values, i, j);
+        }
+        for p in 0..s {
+            exchange(self.gram, i * s + p, j * s + p);
+        }
+        for p in 0..s {
+            exchange(self.gram, p * s + i, p * s + j);
+        }
+    }
+}
+
+/// G_hj, read or computed.
+fn gram_entry<T: Real>(model: &Model<'_, T>, h: usize, j: usize) -> T {
+    let (row, column) = if h >= j { (h, j) } else { (j, h) };
+    match model.gram {
+        Some(gram) => at(gram, triangle(row) + column),
+        None => gram_dot(model, row, column),
+    }
+}
+
+/// W_h^T Sigma^-1 W_j, summed over dimensions in order.
+fn gram_dot<T: Real>(model: &Model<'_, T>, h: usize, j: usize) -> T {
+    let pairs = model.column(h).zip(model.column(j));
+    let mut sum = T::ZERO;
+    match model.noise {
+        crate::model::Noise::Diagonal(precisions) => {
+            for ((w, other), &precision) in pairs.zip(precisions) {
+                sum += w * other * precision;
+            }
+            sum
+        }
+        crate::model::Noise::Shared(precision) => {
+            for (w, other) in pairs {
+                sum += w * other;
+            }
+            sum * precision
+        }
+        // D^2 multiply-adds per entry: the model must store G instead, which its checks ensure.
+        crate::model::Noise::Full(_) => T::ZERO,
+    }
+}

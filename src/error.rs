@@ -1,0 +1,216 @@
+//! Why parameters or a sample were refused.
+
+use core::fmt;
+
+/// A part of a model that inference cannot run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum ModelError {
+    /// A size is zero, larger than its container, or larger than this target can address.
+    Size {
+        /// Which one.
+        field: &'static str,
+    },
+    /// A size is above the compile-time capacity: see [`crate::capacity`] for how to raise it.
+    Capacity {
+        /// Which one.
+        field: &'static str,
+        /// The capacity of this build.
+        most: usize,
+    },
+    /// More states per sample than [`crate::model::MAX_STATES`].
+    TooManyStates,
+    /// An array has another length than the sizes say.
+    Length {
+        /// Which array.
+        field: &'static str,
+        /// Numbers it should hold.
+        expected: usize,
+        /// Numbers it holds.
+        found: usize,
+    },
+    /// NaN or infinity.
+    NotFinite {
+        /// In which array.
+        field: &'static str,
+        /// At which place.
+        index: usize,
+    },
+    /// A number outside its range, such as a variance that is not positive.
+    Range {
+        /// In which array.
+        field: &'static str,
+        /// At which place.
+        index: usize,
+    },
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Size { field } => write!(f, "{field} is zero or too large"),
+            Self::Capacity { field, most } => write!(f, "{field} is above this build's capacity of {most}"),
+            Self::TooManyStates => write!(f, "more than 2^32 states per sample"),
+            Self::Length { field, expected, found } => {
+                write!(f, "{field} holds {found} numbers, not {expected}")
+            }
+            Self::NotFinite { field, index } => write!(f, "{field}[{index}] is not finite"),
+            Self::Range { field, index } => write!(f, "{field}[{index}] is out of range"),
+        }
+    }
+}
+
+impl core::error::Error for ModelError {}
+
+/// Why a sample got no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Error {
+    /// The memory given to inference is too small.
+    Memory {
+        /// Numbers it must hold.
+        needed: usize,
+        /// Numbers it holds.
+        found: usize,
+    },
+    /// The sample does not have D entries.
+    SampleLength {
+        /// D.
+        expected: usize,
+        /// Entries given.
+        found: usize,
+    },
+    /// NaN or infinity in the sample.
+    SampleNotFinite {
+        /// Which entry.
+        index: usize,
+    },
+    /// The sample is finite, but so far from the model that its probability is not.
+    OutOfRange,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Memory { needed, found } => write!(f, "memory for {needed} numbers needed, {found} given"),
+            Self::SampleLength { expected, found } => {
+                write!(f, "the sample has {found} entries, the model {expected} dimensions")
+            }
+            Self::SampleNotFinite { index } => write!(f, "sample[{index}] is not finite"),
+            Self::OutOfRange => write!(f, "the sample is too large for the precision of the model"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+/// Why bytes are not a blob this reader understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum BlobError {
+    /// Fewer bytes than the header, or than the header says.
+    Truncated {
+        /// Bytes that should be there.
+        needed: usize,
+        /// Bytes given.
+        found: usize,
+    },
+    /// The bytes do not start on an 8-byte boundary.
+    Misaligned,
+    /// The first four bytes are not `SPKL`.
+    Magic,
+    /// A format version this reader does not know.
+    Version {
+        /// The version found.
+        found: u16,
+    },
+    /// The length in the header is not a multiple of 8 or shorter than the header.
+    Length {
+        /// The length found.
+        found: usize,
+    },
+    /// The bytes were changed after the blob was written.
+    Checksum {
+        /// CRC-32 in the header.
+        expected: u32,
+        /// CRC-32 of the bytes.
+        found: u32,
+    },
+    /// A header field has a value this reader does not know.
+    Unknown {
+        /// Which field.
+        field: &'static str,
+        /// Its value.
+        value: u8,
+    },
+    /// The section table reaches past the end.
+    SectionTable {
+        /// Number of sections it claims.
+        count: usize,
+    },
+    /// A section lies outside the blob, overlaps its header, is misaligned or is no valid text.
+    Section {
+        /// Its tag.
+        tag: [u8; 4],
+    },
+    /// Two sections with the same tag.
+    DuplicateSection {
+        /// The tag.
+        tag: [u8; 4],
+    },
+    /// A section that must be understood and is not.
+    UnknownSection {
+        /// Its tag.
+        tag: [u8; 4],
+    },
+    /// A section the model cannot do without.
+    MissingSection {
+        /// Its tag.
+        tag: &'static str,
+    },
+    /// The length of a section is not a whole number of numbers.
+    SectionLength {
+        /// Its tag.
+        tag: &'static str,
+    },
+    /// The parameters do not make a model.
+    Model(ModelError),
+}
+
+impl fmt::Display for BlobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |tag: &[u8; 4]| tag.map(|byte| if byte.is_ascii_graphic() { byte as char } else { '?' });
+        match *self {
+            Self::Truncated { needed, found } => write!(f, "{found} bytes where {needed} are needed"),
+            Self::Misaligned => write!(f, "the blob does not start on an 8-byte boundary"),
+            Self::Magic => write!(f, "does not start with SPKL"),
+            Self::Version { found } => write!(f, "format version {found}, this reader knows 1"),
+            Self::Length { found } => write!(f, "length {found} is not a possible length"),
+            Self::Checksum { expected, found } => {
+                write!(f, "checksum is {found:08x}, the header says {expected:08x}")
+            }
+            Self::Unknown { field, value } => write!(f, "{field} {value} is not known"),
+            Self::SectionTable { count } => write!(f, "a table of {count} sections does not fit"),
+            Self::Section { ref tag } => {
+                let [a, b, c, d] = text(tag);
+                write!(f, "section {a}{b}{c}{d} is damaged")
+            }
+            Self::DuplicateSection { ref tag } => {
+                let [a, b, c, d] = text(tag);
+                write!(f, "section {a}{b}{c}{d} occurs twice")
+            }
+            Self::UnknownSection { ref tag } => {
+                let [a, b, c, d] = text(tag);
+                write!(f, "section {a}{b}{c}{d} is not known")
+            }
+            Self::MissingSection { tag } => write!(f, "section {tag} is missing"),
+            Self::SectionLength { tag } => write!(f, "section {tag} does not hold whole numbers"),
+            Self::Model(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for BlobError {}

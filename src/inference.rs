@@ -1,0 +1,339 @@
+//! One sample through all stages: project, select, posterior.
+
+use crate::arena::{Arena, BlockMemory, Detail, SumMemory, arena_len};
+use crate::block::Block;
+use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
+use crate::error::Error;
+use crate::factor::Factor;
+use crate::grown::Grown;
+use crate::math::Real;
+use crate::model::{Model, Selection, States};
+use crate::posterior::Sums;
+use crate::project::{project, weigh};
+use crate::reference::{Scratch, refine};
+use crate::select::{score, singletons, top};
+use crate::slices::{copy, exchange, set};
+use crate::states::walk;
+use crate::table::Tabled;
+use heapless::Vec;
+
+/// Inference for one stream of samples: a model, memory, and the results of the last sample.
+///
+/// ```
+/// # let bytes = spikelet::doc::TWO_SOURCES;
+/// use spikelet::{Blob, Inference};
+/// let model = Blob::parse(bytes).unwrap().model();
+/// let mut memory = [0.0f32; 256];
+/// let mut inference = Inference::new(model, &mut memory).unwrap();
+/// let estimate = inference.infer(&[0.0, 2.0]).unwrap();
+/// assert!(estimate.activity[0] < 0.1 && estimate.activity[1] > 0.9);
+/// ```
+#[derive(Debug)]
+pub struct Inference<'m, T> {
+    model: Model<'m, T>,
+    arena: Arena<'m, T>,
+    found: Found<T>,
+}
+
+/// The part of the results that is not in the arena. Plain data: a copy of it, of the model view and
+/// of the memory is a copy of the inference.
+#[derive(Clone, Debug)]
+pub struct Found<T> {
+    selected: Vec<u16, MAX_SELECTED>,
+    order: Vec<u16, MAX_SELECTED>,
+    map: Vec<u16, MAX_ACTIVE>,
+    energy: T,
+    evidence: T,
+}
+
+impl<T: Real> Default for Found<T> {
+    fn default() -> Self {
+        let (selected, order, map) = (Vec::new(), Vec::new(), Vec::new());
+        Self { selected, order, map, energy: T::ZERO, evidence: T::ZERO }
+    }
+}
+
+/// The posterior of one sample. H entries where not said otherwise.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate<'e, T> {
+    /// The H' preselected latents, best first.
+    pub selected: &'e [u16],
+    /// <s>: probability that each latent is on.
+    pub activity: &'e [T],
+    /// <s.z>: posterior mean of each source.
+    pub mean: &'e [T],
+    /// Posterior variance of each source.
+    pub variance: &'e [T],
+    /// Latents that are on in the most probable state, ascending.
+    pub map_latents: &'e [u16],
+    /// Their coefficients in that state.
+    pub map_values: &'e [T],
+    /// ln of the sum of p(y, s) over the kept states.
+    pub evidence: T,
+    /// The preselected latents in the order of `second`.
+    pub order: &'e [u16],
+    /// <(s.z)(s.z)^T> over `order`, H' x H'; empty unless asked for ([`Detail::SecondMoments`]).
+    pub second: &'e [T],
+}
+
+impl<'m, T: Real> Inference<'m, T> {
+    /// Puts a model and memory of [`arena_len`] numbers together.
+    pub fn new(model: Model<'m, T>, memory: &'m mut [T]) -> Result<Self, Error> {
+        Self::with_detail(model, memory, Detail::Marginals)
+    }
+
+    /// [`Inference::new`], reporting as much as `detail` says.
+    pub fn with_detail(model: Model<'m, T>, memory: &'m mut [T], detail: Detail) -> Result<Self, Error> {
+        let arena = Arena::new(memory, model.shape, detail)?;
+        Ok(Self { model, arena, found: Found::default() })
+    }
+
+    /// Continues with the results of an earlier sample: the inverse of [`Inference::into_found`].
+    pub fn resume(model: Model<'m, T>, memory: &'m mut [T], found: Found<T>) -> Result<Self, Error> {
+        let arena = Arena::new(memory, model.shape, Detail::Marginals)?;
+        Ok(Self { model, arena, found })
+    }
+
+    /// Lets go of the memory and keeps what does not live there.
+    pub fn into_found(self) -> Found<T> {
+        self.found
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model<'m, T> {
+        &self.model
+    }
+
+    /// The whole way for one sample of D entries.
+    pub fn infer(&mut self, sample: &[T]) -> Result<Estimate<'_, T>, Error> {
+        self.project(sample)?;
+        self.select();
+        self.posterior()
+    }
+
+    /// First stage: checks the sample and projects it on the dictionary.
+    pub fn project(&mut self, sample: &[T]) -> Result<(), Error> {
+        let expected = self.model.shape.dims;
+        if sample.len() != expected {
+            return Err(Error::SampleLength { expected, found: sample.len() });
+        }
+        if let Some(index) = sample.iter().position(|y| !y.is_finite()) {
+            return Err(Error::SampleNotFinite { index });
+        }
+        copy(self.arena.sample, sample);
+        self.found.energy = weigh(&self.model.noise, self.arena.sample, self.arena.weighted);
+        project(self.model.dictionary, self.arena.weighted, self.arena.projection);
+        Ok(())
+    }
+
+    /// Second stage: the H' latents that the sample speaks for most.
+    pub fn select(&mut self) {
+        let (model, arena) = (&self.model, &mut self.arena);
+        score(model, arena.sample, arena.projection, arena.activity);
+        top(arena.activity, model.shape.selected, arena.block.b, &mut self.found.selected);
+        if model.shape.singletons && !matches!(model.selection, Selection::Singleton) {
+            for (score, state) in arena.activity.iter_mut().zip(singletons(model, arena.projection)) {
+                *score = state.score;
+            }
+        }
+    }
+
+    /// Third stage: the posterior over the kept states.
+    pub fn posterior(&mut self) -> Result<Estimate<'_, T>, Error> {
+        let (model, arena, found) = (&self.model, &mut self.arena, &mut self.found);
+        let ascending = sorted(&found.selected);
+        let order = match model.states {
+            // Siblings are visited from the last position down: the best latents go last.
+            States::Grown => found.selected.iter().rev().copied().collect(),
+            States::Table(_) => ascending.clone(),
+        };
+        let mut block = Block::gather(model, order, arena.projection, reborrow_block(&mut arena.block));
+        let scratch = Scratch {
+            factor: Factor {
+                rows: arena.path.rows,
+                pivot_inv: arena.path.pivot_inv,
+                coupling: arena.path.coupling,
+            },
+            forward: arena.path.forward,
+            change: arena.map_values,
+            rest: arena.sums.first,
+        };
+        let energy = refine(model, &mut block, arena.sample, arena.weighted, scratch, found.energy);
+        if matches!(model.states, States::Grown) {
+            block.put_members_first();
+        }
+        let empty = block.energy_without(u32::MAX);
+        let outside = Outside { model, ascending: &ascending };
+        let anchor = outside.log_joints(arena.activity, empty);
+
+        let sums = reborrow_sums(&mut arena.sums);
+        let mut sums = Sums::new(&block, anchor, sums, &mut found.map, arena.map_values);
+        let (positions, max_active) = (block.len(), model.shape.max_active);
+        match model.states {
+            States::Grown => {
+                walk(positions, max_active, &mut Grown::new(&block, &mut arena.path), &mut sums);
+            }
+            States::Table(table) => {
+                let latents = model.shape.latents;
+                let mut states = Tabled::new(&block, table, latents, max_active, &mut arena.path);
+                walk(positions, max_active, &mut states, &mut sums);
+            }
+        }
+        let best_outside = outside.add(arena.activity, &mut sums);
+        outside.moments(arena.projection, arena.activity, arena.mean, arena.variance, sums.scale());
+        for (p, &latent) in block.order.iter().enumerate() {
+            let (h, marginal) = (usize::from(latent), sums.marginal(p));
+            set(arena.activity, h, marginal.activity);
+            set(arena.mean, h, marginal.mean);
+            set(arena.variance, h, marginal.variance);
+        }
+        sums.finish_second();
+        found.evidence = model.log_norm - T::HALF * energy + sums.log_sum();
+        match best_outside {
+            Some(latent) => {
+                found.map.clear();
+                let _ = found.map.push(latent); // room for one: max_active is at least 1
+                if let Some(state) = singletons(model, arena.projection).nth(usize::from(latent)) {
+                    set(arena.map_values, 0, state.mean);
+                }
+            }
+            None => to_latents(&mut found.map, arena.map_values, &block.order),
+        }
+        found.order = block.order;
+        if !found.evidence.is_finite() {
+            return Err(Error::OutOfRange);
+        }
+        Ok(self.estimate())
+    }
+
+    /// The results of the last sample.
+    pub fn estimate(&self) -> Estimate<'_, T> {
+        Estimate {
+            selected: &self.found.selected,
+            activity: self.arena.activity,
+            mean: self.arena.mean,
+            variance: self.arena.variance,
+            map_latents: &self.found.map,
+            map_values: self.arena.map_values.get(..self.found.map.len()).unwrap_or(&[]),
+            evidence: self.found.evidence,
+            order: &self.found.order,
+            second: self.arena.sums.second,
+        }
+    }
+
+    /// W <s.z> of the last sample: the sample without noise. `out` has D entries.
+    pub fn reconstruct(&self, out: &mut [T]) -> Result<(), Error> {
+        let expected = self.model.shape.dims;
+        if out.len() != expected {
+            return Err(Error::SampleLength { expected, found: out.len() });
+        }
+        self.model.reconstruct(self.arena.mean, out);
+        Ok(())
+    }
+}
+
+impl<T: Real> Model<'_, T> {
+    /// Numbers of memory that [`Inference::new`] asks for.
+    pub fn arena_len(&self) -> usize {
+        arena_len(self.shape, Detail::Marginals)
+    }
+}
+
+/// The singleton states of the latents that were not selected.
+struct Outside<'x, T> {
+    model: &'x Model<'x, T>,
+    /// The selected latents, which the walk takes care of.
+    ascending: &'x [u16],
+}
+
+impl<T: Real> Outside<'_, T> {
+    /// Scores to log joints, in place; returns the largest of them and the empty state's.
+    fn log_joints(&self, scores: &mut [T], empty: T) -> T {
+        let mut largest = empty;
+        if self.model.shape.singletons {
+            for (_, (score, &logit)) in self.each(scores.iter_mut().zip(self.model.prior_logit)) {
+                *score += logit + empty;
+                largest = largest.max(*score);
+            }
+        }
+        largest
+    }
+
+    /// Log joints to weights, in place, added to the sums; returns the latent whose singleton is
+    /// the most probable state of all, if one is.
+    fn add(&self, activity: &mut [T], sums: &mut Sums<'_, '_, T>) -> Option<u16> {
+        if !self.model.shape.singletons {
+            activity.fill(T::ZERO);
+            return None;
+        }
+        let mut best = None;
+        for (latent, activity) in self.each(activity.iter_mut()) {
+            let (weight, is_best) = sums.add_outside(*activity);
+            *activity = weight;
+            best = if is_best { Some(latent) } else { best };
+        }
+        best
+    }
+
+    /// Weights to moments.
+    fn moments(&self, projection: &[T], activity: &mut [T], mean: &mut [T], variance: &mut [T], scale: T) {
+        mean.fill(T::ZERO);
+        variance.fill(T::ZERO);
+        if !self.model.shape.singletons {
+            return;
+        }
+        let outputs = activity.iter_mut().zip(mean).zip(variance).zip(singletons(self.model, projection));
+        for (_, (((activity, mean), variance), state)) in self.each(outputs) {
+            *activity *= scale;
+            let a = *activity;
+            *mean = a * state.mean;
+            *variance = a * state.variance + a * (T::ONE - a) * state.mean * state.mean;
+        }
+    }
+
+    /// Items of the latents that were not selected.
+    fn each<I>(&self, items: impl Iterator<Item = I>) -> impl Iterator<Item = (u16, I)> {
+        let mut selected = self.ascending.iter().copied().peekable();
+        (0u16..).zip(items).filter(move |&(latent, _)| selected.next_if_eq(&latent).is_none())
+    }
+}
+
+/// Ascending copy (H' is small).
+fn sorted(latents: &[u16]) -> Vec<u16, MAX_SELECTED> {
+    let mut ascending: Vec<u16, MAX_SELECTED> = Vec::new();
+    for &latent in latents {
+        let mut carried = latent;
+        for slot in ascending.iter_mut() {
+            if carried < *slot {
+                core::mem::swap(slot, &mut carried);
+            }
+        }
+        let _ = ascending.push(carried); // same capacity
+    }
+    ascending
+}
+
+/// Positions to latents, ascending, their values along with them.
+fn to_latents<T: Copy>(map: &mut Vec<u16, MAX_ACTIVE>, values: &mut [T], order: &[u16]) {
+    for slot in map.iter_mut() {
+        *slot = order.get(usize::from(*slot)).copied().unwrap_or_default();
+    }
+    for end in (1..map.len()).rev() {
+        for i in 0..end {
+            if map.get(i) > map.get(i + 1) {
+                exchange(map, i, i + 1);
+                exchange(values, i, i + 1);
+            }
+        }
+    }
+}
+
+fn reborrow_block<'x, T>(memory: &'x mut BlockMemory<'_, T>) -> BlockMemory<'x, T> {
+    let BlockMemory { gram, b, onset, mean, precision, reference } = memory;
+    BlockMemory { gram, b, onset, mean, precision, reference }
+}
+
+fn reborrow_sums<'x, T>(memory: &'x mut SumMemory<'_, T>) -> SumMemory<'x, T> {
+    let SumMemory { on, off, first, square, second } = memory;
+    SumMemory { on, off, first, square, second }
+}

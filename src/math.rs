@@ -1,0 +1,173 @@
+//! Scalars: the two precisions inference runs in, and the only callers of exp, ln and friends.
+//!
+//! The device computes in `f32`, the trainer in `f64`, with the same code. Additions, products and
+//! divisions are IEEE operations and never fused, and the transcendental functions come from `libm`
+//! (or, by feature, `micromath`), not from the platform. So the same blob and the same sample give
+//! the same bits on every target.
+
+use core::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+/// A floating-point number that inference can run in: [`f32`] or [`f64`].
+///
+/// ```
+/// use spikelet::math::Real;
+/// assert_eq!(f32::ONE.exp().ln(), 1.0);
+/// ```
+pub trait Real:
+    Copy
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + core::fmt::Debug
+    + Send
+    + Sync
+    + 'static
+{
+    /// 0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+    /// 1/2.
+    const HALF: Self;
+    /// A latent whose best explanation gains more nats than this makes the plain log joints lose
+    /// digits that matter (they are differences of numbers this large), so the posterior is then
+    /// computed around a reference state. It is 2^8 units of 2^-24, that is rounding errors of about
+    /// 1.5e-5 nats in `f32`, and the same multiple of the rounding unit in `f64`.
+    const REFINE_ABOVE: Self;
+    /// A state this many nats below the largest one has weight below half a rounding unit
+    /// spread over 2^24 states: leaving it out of a sum does not show.
+    const NEGLIGIBLE: Self;
+    /// Nats a state may rise above the anchor of the log-sum-exp before the sums are rescaled;
+    /// its exponential is far from overflow in either precision.
+    const HEADROOM: Self;
+
+    /// Rounds to this precision.
+    fn from_f64(value: f64) -> Self;
+    /// Widens (exactly).
+    fn to_f64(self) -> f64;
+    /// e to the power of `self`.
+    fn exp(self) -> Self;
+    /// Natural logarithm.
+    fn ln(self) -> Self;
+    /// Neither infinite nor NaN.
+    fn is_finite(self) -> bool;
+
+    /// The larger of the two; `self` when `other` is NaN.
+    fn max(self, other: Self) -> Self {
+        if other > self { other } else { self }
+    }
+}
+
+impl Real for f32 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+    const HALF: Self = 0.5;
+    const REFINE_ABOVE: Self = 256.0;
+    const NEGLIGIBLE: Self = 34.0;
+    const HEADROOM: Self = 40.0;
+
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+    #[cfg(not(feature = "micromath"))]
+    fn exp(self) -> Self {
+        libm::expf(self)
+    }
+    #[cfg(not(feature = "micromath"))]
+    fn ln(self) -> Self {
+        libm::logf(self)
+    }
+    #[cfg(feature = "micromath")]
+    fn exp(self) -> Self {
+        // micromath wraps around below the smallest normal number.
+        if self < -87.0 { 0.0 } else { micromath::F32(self).exp().0 }
+    }
+    #[cfg(feature = "micromath")]
+    fn ln(self) -> Self {
+        micromath::F32(self).ln().0
+    }
+    fn is_finite(self) -> bool {
+        f32::is_finite(self)
+    }
+}
+
+impl Real for f64 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+    const HALF: Self = 0.5;
+    const REFINE_ABOVE: Self = 256.0 * 536_870_912.0; // 2^(53 - 24) times that of f32
+    const NEGLIGIBLE: Self = 54.0;
+    const HEADROOM: Self = 40.0;
+
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+    fn to_f64(self) -> f64 {
+        self
+    }
+    fn exp(self) -> Self {
+        libm::exp(self)
+    }
+    fn ln(self) -> Self {
+        libm::log(self)
+    }
+    fn is_finite(self) -> bool {
+        f64::is_finite(self)
+    }
+}
+
+/// Binomial coefficient, or `u64::MAX` when it does not fit.
+///
+/// ```
+/// assert_eq!(spikelet::math::binomial(10, 3), 120);
+/// ```
+pub const fn binomial(n: u64, k: u64) -> u64 {
+    if k > n {
+        return 0;
+    }
+    let mut c: u64 = 1;
+    let mut i = 0;
+    while i < k {
+        // c (n - i) / (i + 1) is exact: c is C(n, i), so the product is (i + 1) C(n, i + 1).
+        c = match c.checked_mul(n - i) {
+            Some(product) => match product.checked_div(i + 1) {
+                Some(c) => c,
+                None => return u64::MAX,
+            },
+            None => return u64::MAX,
+        };
+        i += 1;
+    }
+    c
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn binomials_are_pascals_triangle() {
+        for n in 1..40 {
+            for k in 1..=n {
+                assert_eq!(binomial(n, k), binomial(n - 1, k - 1) + binomial(n - 1, k));
+            }
+        }
+        assert_eq!(binomial(200, 100), u64::MAX);
+    }
+
+    #[test]
+    fn negligible_is_below_half_a_rounding_unit_over_many_states() {
+        // NEGLIGIBLE: 2^24 states, each at most e^-NEGLIGIBLE, stay below half an ulp of 1.
+        assert!(f64::exp(-f64::from(f32::NEGLIGIBLE)) * 16_777_216.0 < f64::from(f32::EPSILON) / 2.0);
+        assert!(f64::exp(-<f64 as Real>::NEGLIGIBLE) * 16_777_216.0 < f64::EPSILON / 2.0);
+    }
+}

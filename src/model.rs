@@ -1,0 +1,291 @@
+//! Parameters, checked once and then only read: what every later stage works on.
+//!
+//! A [`Model`] borrows its numbers, from a blob in flash ([`crate::Blob`]) or from vectors of a
+//! trainer ([`Model::new`]); it is small, immutable and can be copied, and any number of
+//! [`crate::Inference`]s can share the numbers behind it.
+//!
+//! Notation (the papers' letters, used inside functions): D `dims`, H `latents`, H' `selected`,
+//! gamma `max_active`, W `dictionary`, pi `prior`, mu `slab_mean`, Psi `slab_cov`, Sigma `noise`,
+//! G = W^T Sigma^-1 W the Gram matrix, K = Psi^-1 (restricted to the active latents), s and z the
+//! binary and continuous latents, x = s.z their elementwise product.
+
+use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
+use crate::math::{Real, binomial};
+use crate::slices::{at, lower_row, span, triangle};
+
+pub use crate::error::ModelError;
+
+/// Latents per panel of the packed dictionary.
+pub const PANEL: usize = 8;
+
+/// More states per sample than this are refused: nobody waits that long for one sample.
+pub const MAX_STATES: u64 = 1 << 32;
+
+/// The sizes that decide memory and work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Shape {
+    /// D, observed dimensions.
+    pub dims: usize,
+    /// H, latents.
+    pub latents: usize,
+    /// H', latents preselected per sample.
+    pub selected: usize,
+    /// gamma, most latents on at once.
+    pub max_active: usize,
+    /// Whether the states with a single latent on are kept for all H latents, selected or not.
+    pub singletons: bool,
+}
+
+impl Shape {
+    /// Number of states kept per sample, |K_n|; `u64::MAX` when it does not fit.
+    ///
+    /// ```
+    /// # use spikelet::Shape;
+    /// let shape = Shape { dims: 16, latents: 32, selected: 8, max_active: 3, singletons: true };
+    /// assert_eq!(shape.states(), 93 + 24);
+    /// ```
+    pub const fn states(&self) -> u64 {
+        let mut states = if self.singletons { self.latents.saturating_sub(self.selected) as u64 } else { 0 };
+        let mut k = 0;
+        while k <= self.max_active {
+            states = states.saturating_add(binomial(self.selected as u64, k as u64));
+            k += 1;
+        }
+        states
+    }
+
+    const fn check(&self) -> Result<(), ModelError> {
+        if self.dims == 0 || self.dims > i32::MAX as usize / 8 {
+            return Err(ModelError::Size { field: "dims" });
+        }
+        if self.latents == 0 || self.latents > u16::MAX as usize {
+            return Err(ModelError::Size { field: "latents" });
+        }
+        if self.selected == 0 || self.selected > self.latents {
+            return Err(ModelError::Size { field: "selected" });
+        }
+        if self.max_active == 0 || self.max_active > self.selected {
+            return Err(ModelError::Size { field: "max_active" });
+        }
+        if self.selected > MAX_SELECTED {
+            return Err(ModelError::Capacity { field: "selected", most: MAX_SELECTED });
+        }
+        if self.max_active > MAX_ACTIVE {
+            return Err(ModelError::Capacity { field: "max_active", most: MAX_ACTIVE });
+        }
+        if self.states() > MAX_STATES {
+            return Err(ModelError::TooManyStates);
+        }
+        Ok(())
+    }
+}
+
+/// Sigma, stored as what the projection multiplies with.
+#[derive(Clone, Copy, Debug)]
+pub enum Noise<'a, T> {
+    /// sigma^2 I: the precision 1 / sigma^2.
+    Shared(T),
+    /// One variance per dimension: the D precisions.
+    Diagonal(&'a [T]),
+    /// Any covariance: the inverse of its lower Cholesky factor, packed by rows, D (D + 1) / 2.
+    Full(&'a [T]),
+}
+
+/// How latents are scored before any state is looked at.
+#[derive(Clone, Copy, Debug)]
+pub enum Selection<'a, T> {
+    /// ln p(y | only h on), without what all h share [000 eq. 25].
+    Singleton,
+    /// The D dimensions taken as independent given h on [003 eq. 10, corrected: W^2 psi^2].
+    Independent {
+        /// 1 / (sigma_d^2 + W_dh^2 psi_h^2) in the layout of the dictionary.
+        precision: &'a [T],
+        /// 1/2 sum_d ln of these precisions, one per latent.
+        offset: &'a [T],
+    },
+}
+
+/// Where the matrices of a state come from.
+#[derive(Clone, Copy, Debug)]
+pub enum States<'a, T> {
+    /// Grown along the walk, one row of the factor per latent added. Diagonal slab only.
+    Grown,
+    /// Precomputed for every subset of the H latents of size 1 to gamma: see [`StateTable`].
+    Table(StateTable<'a, T>),
+}
+
+/// Precomputed factors of every state, ordered by number of active latents k, then by
+/// colexicographic rank of the subset.
+///
+/// A record holds ln(prior odds) - 1/2 ln det M - 1/2 ln det Psi_AA, then L^-1 packed by rows
+/// (L L^T = M, latents ascending), then, with a full slab, K = Psi_AA^-1 packed by rows.
+#[derive(Clone, Copy, Debug)]
+pub struct StateTable<'a, T> {
+    /// All records, one after the other.
+    pub records: &'a [T],
+    /// Whether K is stored (full slab); otherwise it is the diagonal of the slab precisions.
+    pub full_slab: bool,
+}
+
+impl<T> StateTable<'_, T> {
+    /// Numbers in the record of a state with `k` latents on.
+    pub const fn record_len(k: usize, full_slab: bool) -> usize {
+        1 + triangle(k) * if full_slab { 2 } else { 1 }
+    }
+
+    /// Numbers in the records of all states of `latents` with 1 to `max_active` on; `None` when
+    /// that is more than a 32-bit offset reaches.
+    pub const fn len(latents: usize, max_active: usize, full_slab: bool) -> Option<usize> {
+        let mut sum: u64 = 0;
+        let mut k = 1;
+        while k <= max_active {
+            let record = Self::record_len(k, full_slab) as u64;
+            sum = sum.saturating_add(binomial(latents as u64, k as u64).saturating_mul(record));
+            k += 1;
+        }
+        if sum > (u32::MAX / 8) as u64 { None } else { Some(sum as usize) }
+    }
+}
+
+/// A spike-and-slab model, ready for inference. See [`Model::new`] for the checks it has passed.
+#[derive(Clone, Copy, Debug)]
+pub struct Model<'a, T> {
+    /// Sizes.
+    pub shape: Shape,
+    /// W in panels of [`PANEL`] latents: panel by panel, dimension by dimension, one number per
+    /// latent of the panel; the last panel is filled up with zeros.
+    pub dictionary: &'a [T],
+    /// Observation noise.
+    pub noise: Noise<'a, T>,
+    /// l_h = ln pi_h - ln(1 - pi_h).
+    pub prior_logit: &'a [T],
+    /// mu_h.
+    pub slab_mean: &'a [T],
+    /// 1 / Psi_hh.
+    pub slab_precision: &'a [T],
+    /// 1/2 ln(1 / Psi_hh).
+    pub slab_log_scale: &'a [T],
+    /// Diagonal of G.
+    pub gram_diagonal: &'a [T],
+    /// -1/2 ln((G_hh + 1 / Psi_hh) Psi_hh), the part of the singleton score that no sample changes.
+    pub score_offset: &'a [T],
+    /// G packed by rows, H (H + 1) / 2; without it the H' x H' block is computed per sample.
+    pub gram: Option<&'a [T]>,
+    /// How latents are preselected.
+    pub selection: Selection<'a, T>,
+    /// How the matrices of a state come about.
+    pub states: States<'a, T>,
+    /// -D/2 ln(2 pi) - 1/2 ln det Sigma + sum_h ln(1 - pi_h).
+    pub log_norm: T,
+}
+
+impl<'a, T: Real> Model<'a, T> {
+    /// Checks sizes, capacities, finiteness and ranges of all parts; a model that passes cannot
+    /// make inference panic, run out of bounds or run forever.
+    pub fn new(parts: Model<'a, T>) -> Result<Self, ModelError> {
+        parts.shape.check()?;
+        let Shape { dims: d, latents: h, max_active, .. } = parts.shape;
+        // Checked products: on a 32-bit device D x H may not fit.
+        let panels = h.div_ceil(PANEL).checked_mul(PANEL).and_then(|h| h.checked_mul(d));
+        let Some(panels) = panels else { return Err(ModelError::Size { field: "dims" }) };
+        numbers("dictionary", parts.dictionary, panels)?;
+        numbers("prior", parts.prior_logit, h)?;
+        numbers("slab_mean", parts.slab_mean, h)?;
+        positive("slab_cov", parts.slab_precision, h)?;
+        numbers("slab_log_scale", parts.slab_log_scale, h)?;
+        numbers("gram_diagonal", parts.gram_diagonal, h)?;
+        if let Some(index) = parts.gram_diagonal.iter().position(|&g| g < T::ZERO) {
+            return Err(ModelError::Range { field: "gram_diagonal", index });
+        }
+        numbers("score_offset", parts.score_offset, h)?;
+        if let Some(gram) = parts.gram {
+            let Some(len) = h.checked_mul(h + 1) else { return Err(ModelError::Size { field: "gram" }) };
+            numbers("gram", gram, len / 2)?;
+        } else if matches!(parts.noise, Noise::Full(_)) {
+            // Without it every entry would cost D^2 multiply-adds per sample.
+            return Err(ModelError::Size { field: "gram" });
+        }
+        match parts.noise {
+            Noise::Shared(precision) => positive("noise", &[precision], 1)?,
+            Noise::Diagonal(precisions) => positive("noise", precisions, d)?,
+            Noise::Full(factor) => {
+                let Some(len) = d.checked_mul(d + 1) else { return Err(ModelError::Size { field: "noise" }) };
+                numbers("noise", factor, len / 2)?;
+                if let Some(index) = (0..d).find(|&i| !(at(lower_row(factor, i), i) > T::ZERO)) {
+                    return Err(ModelError::Range { field: "noise", index });
+                }
+            }
+        }
+        if let Selection::Independent { precision, offset } = parts.selection {
+            numbers("selection_precision", precision, panels)?;
+            if let Some(index) = precision.iter().position(|&a| a < T::ZERO) {
+                return Err(ModelError::Range { field: "selection_precision", index });
+            }
+            numbers("selection_offset", offset, h)?;
+        }
+        if let States::Table(table) = parts.states {
+            match StateTable::<T>::len(h, max_active, table.full_slab) {
+                Some(len) => numbers("states", table.records, len)?,
+                None => return Err(ModelError::Size { field: "states" }),
+            }
+        }
+        numbers("log_norm", &[parts.log_norm], 1)?;
+        Ok(parts)
+    }
+
+    /// The same model with another truncation. A table of states must reach as far.
+    pub fn with_truncation(mut self, selected: usize, max_active: usize) -> Result<Self, ModelError> {
+        if let States::Table(table) = &mut self.states {
+            // Records are ordered by size, so fewer active latents read a prefix of the table.
+            match StateTable::<T>::len(self.shape.latents, max_active, table.full_slab) {
+                Some(len) if len <= table.records.len() => table.records = span(table.records, 0, len),
+                _ => return Err(ModelError::Size { field: "max_active" }),
+            }
+        }
+        self.shape.selected = selected;
+        self.shape.max_active = max_active;
+        self.shape.check()?;
+        Ok(self)
+    }
+
+    /// W_h, from dimension 0 on.
+    pub fn column(&self, latent: usize) -> impl Iterator<Item = T> + use<'a, T> {
+        let stride = self.shape.dims * PANEL;
+        let panel = span(self.dictionary, latent / PANEL * stride, stride);
+        panel.get(latent % PANEL..).unwrap_or(&[]).iter().step_by(PANEL).copied()
+    }
+
+    /// W x into `out`, for instance a denoised sample from posterior means: D multiply-adds per
+    /// nonzero entry of `x`.
+    pub fn reconstruct(&self, x: &[T], out: &mut [T]) {
+        out.fill(T::ZERO);
+        for (h, &x) in x.iter().enumerate() {
+            if x != T::ZERO {
+                for (out, w) in out.iter_mut().zip(self.column(h)) {
+                    *out += w * x;
+                }
+            }
+        }
+    }
+}
+
+/// As many numbers as the shape says, all of them finite.
+fn numbers<T: Real>(field: &'static str, values: &[T], expected: usize) -> Result<(), ModelError> {
+    if values.len() != expected {
+        return Err(ModelError::Length { field, expected, found: values.len() });
+    }
+    match values.iter().position(|v| !v.is_finite()) {
+        Some(index) => Err(ModelError::NotFinite { field, index }),
+        None => Ok(()),
+    }
+}
+
+/// [`numbers`] that are also above zero.
+fn positive<T: Real>(field: &'static str, values: &[T], expected: usize) -> Result<(), ModelError> {
+    numbers(field, values, expected)?;
+    match values.iter().position(|&v| !(v > T::ZERO)) {
+        Some(index) => Err(ModelError::Range { field, index }),
+        None => Ok(()),
+    }
+}

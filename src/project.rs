@@ -1,0 +1,74 @@
+//! The sample against the dictionary: u = Sigma^-1 y, its energy y.u, and b = W^T u.
+//!
+//! The only stage whose work depends on D: D H multiply-adds, plus D (shared or diagonal noise) or
+//! D (D + 1) (full noise). Everything after it lives on b, G and the prior.
+//!
+//! Each b_h is summed from dimension 0 up, [`PANEL`] latents side by side: one load of y_d serves a
+//! whole panel, and vector units and single accumulators reach the same bits.
+
+use crate::math::Real;
+use crate::model::{Model, Noise, PANEL};
+use crate::slices::{at, dot, lower_row, set};
+
+/// u = Sigma^-1 y into `weighted`; returns the energy y^T Sigma^-1 y.
+pub(crate) fn weigh<T: Real>(noise: &Noise<'_, T>, sample: &[T], weighted: &mut [T]) -> T {
+    match *noise {
+        Noise::Shared(precision) => {
+            for (u, &y) in weighted.iter_mut().zip(sample) {
+                *u = y * precision;
+            }
+            dot(sample, weighted)
+        }
+        Noise::Diagonal(precisions) => {
+            for ((u, &y), &precision) in weighted.iter_mut().zip(sample).zip(precisions) {
+                *u = y * precision;
+            }
+            dot(sample, weighted)
+        }
+        Noise::Full(factor) => whiten_twice(factor, sample, weighted),
+    }
+}
+
+/// With F the inverse Cholesky factor, Sigma^-1 y = F^T (F y) and the energy is |F y|^2, which
+/// cannot come out negative.
+fn whiten_twice<T: Real>(factor: &[T], sample: &[T], weighted: &mut [T]) -> T {
+    for (i, w) in weighted.iter_mut().enumerate() {
+        *w = dot(lower_row(factor, i), sample);
+    }
+    let energy = dot(weighted, weighted);
+    // u_j = sum_{i >= j} F_ij w_i; entry j is no longer needed as w_j once it is overwritten.
+    let d = weighted.len();
+    for j in 0..d {
+        let mut u = T::ZERO;
+        for i in j..d {
+            u += at(lower_row(factor, i), j) * at(weighted, i);
+        }
+        set(weighted, j, u);
+    }
+    energy
+}
+
+/// b = W^T u for all latents.
+pub(crate) fn project<T: Real>(dictionary: &[T], weighted: &[T], projection: &mut [T]) {
+    let panels = dictionary.chunks_exact((weighted.len() * PANEL).max(1));
+    for (panel, b) in panels.zip(projection.chunks_mut(PANEL)) {
+        let mut sums = [T::ZERO; PANEL];
+        for (w, &u) in panel.chunks_exact(PANEL).zip(weighted) {
+            for (sum, &w) in sums.iter_mut().zip(w) {
+                *sum += w * u;
+            }
+        }
+        for (b, sum) in b.iter_mut().zip(sums) {
+            *b = sum;
+        }
+    }
+}
+
+/// b_h alone, to the same bits as [`project`].
+pub(crate) fn project_one<T: Real>(model: &Model<'_, T>, latent: usize, weighted: &[T]) -> T {
+    let mut sum = T::ZERO;
+    for (w, &u) in model.column(latent).zip(weighted) {
+        sum += w * u;
+    }
+    sum
+}

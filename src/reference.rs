@@ -1,0 +1,122 @@
+//! A reference state for loud samples.
+//!
+//! Log joints are differences of numbers as large as the signal-to-noise ratio: at 100 dB they reach
+//! 1e10 nats, and `f32` has seven digits. What matters are differences of a few nats between states
+//! that explain the sample equally well. So when a sample is loud ([`Real::REFINE_ABOVE`]), a few
+//! latents that explain most of it are found greedily, their share W x0 is subtracted *from the
+//! sample*, the rest is projected again, and every state is evaluated relative to that: the numbers
+//! stay small for all states that matter, and inexact only for those that do not.
+//!
+//! Work, only when needed: per round, about H' gamma + gamma^3 multiply-adds to find the members and
+//! D (gamma + H') to project again, at most [`ROUNDS`] rounds.
+
+use crate::block::Block;
+use crate::capacity::MAX_REFERENCE;
+use crate::factor::Factor;
+use crate::math::Real;
+use crate::model::Model;
+use crate::project::{project_one, weigh};
+use crate::select::gain;
+use crate::slices::{at, set, span_mut};
+
+/// The first round removes what six digits of the coefficients can; the others what is left.
+pub(crate) const ROUNDS: usize = 3;
+
+/// Scratch that the reference search shares with later stages.
+pub(crate) struct Scratch<'a, T> {
+    pub factor: Factor<'a, T>,
+    pub forward: &'a mut [T],
+    /// Change of the members' coefficients. (A)
+    pub change: &'a mut [T],
+    /// b of every position after that change. (S)
+    pub rest: &'a mut [T],
+}
+
+/// Finds a reference if the sample is loud. `arena.sample` then holds the residual; returns its
+/// energy (the given one if nothing was done).
+pub(crate) fn refine<T: Real>(
+    model: &Model<'_, T>,
+    block: &mut Block<'_, T>,
+    sample: &mut [T],
+    weighted: &mut [T],
+    mut scratch: Scratch<'_, T>,
+    energy: T,
+) -> T {
+    let mut energy = energy;
+    for _ in 0..ROUNDS {
+        if !(loudest(block, block.b).1 > T::REFINE_ABOVE) {
+            break;
+        }
+        find_members(block, model.shape.max_active.min(MAX_REFERENCE), &mut scratch);
+        for (&member, &change) in block.members.iter().zip(scratch.change.iter()) {
+            let p = usize::from(member);
+            set(block.reference, p, at(block.reference, p) + change);
+            let latent = usize::from(block.order.get(p).copied().unwrap_or_default());
+            for (r, w) in sample.iter_mut().zip(model.column(latent)) {
+                *r -= w * change;
+            }
+        }
+        energy = weigh(&model.noise, sample, weighted);
+        for (b, &latent) in block.b.iter_mut().zip(&block.order) {
+            *b = project_one(model, usize::from(latent), weighted);
+        }
+    }
+    energy
+}
+
+/// The position whose coefficient, changed alone, would gain most, and the gain in nats; `b` is
+/// what each position sees in the residual.
+fn loudest<T: Real>(block: &Block<'_, T>, b: &[T]) -> (u16, T) {
+    let mut best = (0, T::ZERO);
+    for (p, &b) in (0u16..).zip(b).take(block.len()) {
+        let i = usize::from(p);
+        let (gram, precision) = (at(block.gram_row(i), i), at(block.precision, i));
+        let (mean, variance) = (at(block.mean, i), T::ONE / (gram + precision));
+        let gain = if block.members.contains(&p) {
+            // Already on: what moving its coefficient gains.
+            let v = b + precision * (mean - at(block.reference, i));
+            T::HALF * v * v * variance
+        } else {
+            gain(b, mean, mean * precision, gram, variance)
+        };
+        if gain > best.1 {
+            best = (p, gain);
+        }
+    }
+    best
+}
+
+/// Solves for the members' coefficients together and adds the loudest of the others, until none is
+/// loud or `most` are in (orthogonal matching pursuit, with the slab as a ridge).
+fn find_members<T: Real>(block: &mut Block<'_, T>, most: usize, scratch: &mut Scratch<'_, T>) {
+    let mut k = 0;
+    loop {
+        // Couple the members that are not in the factor yet.
+        while let Some(&member) = block.members.get(k) {
+            let p = usize::from(member);
+            let (row, precision) = (block.gram_row(p), at(block.precision, p));
+            let g = block.members.iter().take(k).map(|&m| at(row, usize::from(m)));
+            scratch.factor.couple(k, g, at(row, p), precision);
+            let v = at(block.b, p) + precision * (at(block.mean, p) - at(block.reference, p));
+            let t = v - scratch.factor.explained(k, scratch.forward);
+            set(scratch.forward, k, t);
+            scratch.factor.settle(k);
+            k += 1;
+        }
+        let change = span_mut(scratch.change, 0, k);
+        change.fill(T::ZERO);
+        scratch.factor.add_solution(span_mut(scratch.forward, 0, k), change);
+        for p in 0..block.len() {
+            let row = block.gram_row(p);
+            let mut rest = at(block.b, p);
+            for (&m, &change) in block.members.iter().zip(change.iter()) {
+                rest -= at(row, usize::from(m)) * change;
+            }
+            set(scratch.rest, p, rest);
+        }
+        let (p, gain) = loudest(block, scratch.rest);
+        if k >= most || !(gain > T::REFINE_ABOVE) || block.members.contains(&p) || block.members.push(p).is_err() {
+            return;
+        }
+    }
+}

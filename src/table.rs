@@ -1,0 +1,187 @@
+//! Spike-and-slab states from precomputed factors: any slab, no square root, division or logarithm.
+//!
+//! Each state is computed from its own record ([`StateTable`]), relative to an expansion point a:
+//! the reference's coefficient for its members, the slab mean for the others. With r_A what A's
+//! residual is at z = a, v = W_A^T Sigma^-1 r_A + K (mu - a) and t = L^-1 v:
+//!
+//! ```text
+//! ln p(y, s) = ... + constant - 1/2 r_A^T Sigma^-1 r_A - 1/2 (a - mu)^T K (a - mu) + 1/2 |t|^2
+//! kappa = a + L^-T t          Lambda = L^-T L^-1
+//! ```
+//!
+//! Work per state with k latents on: 2 k^2 + 4 k multiply-adds (3 k^2 with a full slab).
+
+use crate::arena::PathMemory;
+use crate::block::Block;
+use crate::capacity::MAX_ACTIVE;
+use crate::math::{Real, binomial};
+use crate::model::StateTable;
+use crate::slices::{at, copy, dot, lower_row, lower_row_mut, set, span, span_mut, triangle};
+use crate::states::StateModel;
+use heapless::Vec;
+
+pub(crate) struct Tabled<'x, 'm, T> {
+    block: &'x Block<'m, T>,
+    table: StateTable<'x, T>,
+    /// Where the records of states with k latents on start.
+    starts: Vec<usize, MAX_ACTIVE>,
+    /// Colexicographic rank of each prefix of the path.
+    ranks: Vec<usize, MAX_ACTIVE>,
+    /// a of each active latent. (A)
+    point: &'x mut [T],
+    /// v, then t = L^-1 v. (A)
+    forward: &'x mut [T],
+    /// kappa. (A)
+    mean: &'x mut [T],
+    /// Diagonal of Lambda. (A)
+    variance: &'x mut [T],
+    /// Lambda, packed; empty unless second moments are asked for.
+    covariance: &'x mut [T],
+}
+
+impl<'x, 'm, T: Real> Tabled<'x, 'm, T> {
+    /// The block's positions must be in the order of their latents, as the records are.
+    pub fn new(
+        block: &'x Block<'m, T>,
+        table: StateTable<'x, T>,
+        latents: usize,
+        max_active: usize,
+        memory: &'x mut PathMemory<'_, T>,
+    ) -> Self {
+        let mut starts = Vec::new();
+        let mut start = 0;
+        for k in 1..=max_active {
+            let _ = starts.push(start); // max_active is within the capacity
+            let records = binomial(latents as u64, k as u64) as usize;
+            start += records * StateTable::<T>::record_len(k, table.full_slab);
+        }
+        Self {
+            block,
+            table,
+            starts,
+            ranks: Vec::new(),
+            point: memory.coupling,
+            forward: memory.forward,
+            mean: memory.mean,
+            variance: memory.variance,
+            covariance: memory.covariance,
+        }
+    }
+
+    /// The record of the state whose prefixes' ranks are up to date.
+    fn record(&self, k: usize) -> &'x [T] {
+        let index = k.wrapping_sub(1);
+        let (start, rank) = (self.starts.get(index), self.ranks.get(index));
+        let len = StateTable::<T>::record_len(k, self.table.full_slab);
+        match (start, rank) {
+            (Some(&start), Some(&rank)) => span(self.table.records, start + rank * len, len),
+            _ => &[],
+        }
+    }
+
+    /// Brings the rank up to date with the path's last latent: sum_i C(latent_i, i + 1).
+    fn rank(&mut self, path: &[u16]) {
+        let Some((&last, parents)) = path.split_last() else { return };
+        let k = parents.len();
+        self.ranks.truncate(k);
+        let latent = self.block.order.get(usize::from(last)).copied().unwrap_or_default();
+        let before = self.ranks.last().copied().unwrap_or_default();
+        let _ = self.ranks.push(before + binomial(u64::from(latent), k as u64 + 1) as usize);
+    }
+
+    /// K (mu - a) for active latent `i`, from the record's K or the diagonal.
+    fn slab_pull(&self, i: usize, path: &[u16], precisions: &[T]) -> T {
+        let away = |j: usize| {
+            let p = usize::from(path.get(j).copied().unwrap_or_default());
+            at(self.block.mean, p) - at(self.point, j)
+        };
+        if !self.table.full_slab {
+            let p = usize::from(path.get(i).copied().unwrap_or_default());
+            return at(self.block.precision, p) * away(i);
+        }
+        let mut pull = T::ZERO;
+        for j in 0..path.len() {
+            let (row, column) = if i >= j { (i, j) } else { (j, i) };
+            pull += at(lower_row(precisions, row), column) * away(j);
+        }
+        pull
+    }
+}
+
+impl<T: Real> StateModel<T> for Tabled<'_, '_, T> {
+    fn extend(&mut self, path: &[u16]) -> T {
+        self.rank(path);
+        let missing = self.block.missing(path);
+        let mut log_joint = self.block.energy_without(missing);
+        let k = path.len();
+        if k == 0 {
+            return log_joint;
+        }
+        let record = self.record(k);
+        log_joint += at(record, 0);
+        let factor = span(record, 1, triangle(k));
+        let precisions = span(record, 1 + triangle(k), triangle(k));
+
+        // Members sit at their reference coefficient, which the residual already lacks; the others
+        // are moved from zero to their slab mean: `shift` is by how much.
+        let shift = |p: usize, is_member: bool| if is_member { T::ZERO } else { at(self.block.mean, p) };
+        for (i, &p) in path.iter().enumerate() {
+            let is_member = self.block.members.contains(&p);
+            let p = usize::from(p);
+            let row = self.block.gram_row(p);
+            let b = self.block.b_without(p, missing);
+            let mut moved = T::ZERO;
+            for &other in path {
+                let shift = shift(usize::from(other), self.block.members.contains(&other));
+                moved += at(row, usize::from(other)) * shift;
+            }
+            log_joint += shift(p, is_member) * (b - T::HALF * moved);
+            set(self.forward, i, b - moved);
+            set(self.point, i, if is_member { at(self.block.reference, p) } else { at(self.block.mean, p) });
+        }
+        for (i, &p) in path.iter().enumerate() {
+            let pull = self.slab_pull(i, path, precisions);
+            log_joint -= T::HALF * pull * (at(self.block.mean, usize::from(p)) - at(self.point, i));
+            set(self.forward, i, at(self.forward, i) + pull);
+        }
+        for i in (0..k).rev() {
+            let t = dot(lower_row(factor, i), self.forward);
+            set(self.forward, i, t);
+            log_joint += T::HALF * t * t;
+        }
+        log_joint
+    }
+
+    fn settle(&mut self, path: &[u16]) {
+        let k = path.len();
+        let factor = span(self.record(k), 1, triangle(k));
+        let (mean, variance) = (span_mut(self.mean, 0, k), span_mut(self.variance, 0, k));
+        copy(mean, self.point);
+        variance.fill(T::ZERO);
+        for (i, &t) in self.forward.iter().enumerate().take(k) {
+            let columns = mean.iter_mut().zip(variance.iter_mut()).zip(lower_row(factor, i));
+            for ((mean, variance), &l) in columns {
+                *mean += l * t;
+                *variance += l * l;
+            }
+        }
+        if !self.covariance.is_empty() {
+            for i in 0..k {
+                for (j, entry) in lower_row_mut(self.covariance, i).iter_mut().enumerate() {
+                    *entry = T::ZERO;
+                    for row in (i..k).map(|row| lower_row(factor, row)) {
+                        *entry += at(row, i) * at(row, j);
+                    }
+                }
+            }
+        }
+    }
+
+    fn coefficients(&self, path: &[u16]) -> (&[T], &[T]) {
+        (span(self.mean, 0, path.len()), span(self.variance, 0, path.len()))
+    }
+
+    fn covariance(&self, path: &[u16]) -> &[T] {
+        span(self.covariance, 0, triangle(path.len()))
+    }
+}

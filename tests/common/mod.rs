@@ -1,0 +1,58 @@
+//! What several test programs need.
+#![allow(dead_code)] // each of them uses its own part
+
+use std::path::PathBuf;
+
+/// `tests/`, whichever package the test belongs to.
+pub fn tests_dir() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests")
+}
+
+/// A folder of `tests/golden`. A missing one is a failure, never skipped.
+pub struct Case {
+    folder: PathBuf,
+    json: serde_json::Value,
+}
+
+impl Case {
+    pub fn load(name: &str) -> Self {
+        let folder = tests_dir().join("golden").join(name);
+        let text = std::fs::read_to_string(folder.join("case.json")).expect(name);
+        Self { folder, json: serde_json::from_str(&text).expect(name) }
+    }
+
+    pub fn number(&self, key: &str) -> usize {
+        self.json[key].as_u64().expect(key) as usize
+    }
+
+    pub fn flag(&self, key: &str) -> bool {
+        self.json[key].as_bool().expect(key)
+    }
+
+    pub fn text(&self, key: &str) -> &str {
+        self.json[key].as_str().expect(key)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.npy"))
+    }
+
+    /// A float64 array, flat; `None` when the case has none of that name.
+    pub fn array(&self, name: &str) -> Option<Vec<f64>> {
+        self.words(name, "<f8").map(|words| words.into_iter().map(f64::from_bits).collect())
+    }
+
+    /// An int64 array, flat.
+    pub fn integers(&self, name: &str) -> Vec<i64> {
+        self.words(name, "<i8").expect(name).into_iter().map(|word| word as i64).collect()
+    }
+
+    /// The vectors are plain little-endian 8-byte arrays in C order: header, then numbers.
+    fn words(&self, name: &str, kind: &str) -> Option<Vec<u64>> {
+        let bytes = std::fs::read(self.path(name)).ok()?;
+        let end = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+        let header = std::str::from_utf8(&bytes[10..end]).unwrap();
+        assert!(header.contains(kind) && header.contains("False"), "{name}: {header}");
+        Some(bytes[end..].chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect())
+    }
+}
