@@ -1,0 +1,217 @@
+//! Points from files: recordings and tables come in, rows of `f64` go out.
+//!
+//! A point is one observation, a dimension one of its numbers: N x D in an array file, rows and columns of a table,
+//! samples and channels of a recording. The ending of the name says which reader is used:
+//!
+//! | ending | accepted | one point |
+//! |---|---|---|
+//! | `.npy` | floats, integers and truth values of any width and byte order, C or Fortran order, 1 or 2 axes | a row |
+//! | `.csv` | comma, semicolon or tab; with or without a header | a row |
+//! | `.wav` | 8, 16, 24, 32-bit integers, 32 and 64-bit floats | a sample of every channel |
+//!
+//! [`Source`] reads a piece at a time, so an array or recording may be larger than memory (tables are held whole);
+//! [`Points`] is the whole of it. Beside the numbers that are asked for, memory holds one block of 96 KiB.
+//!
+//! Everything a file can have wrong ends here, as an [`Error`] with exit status 2 that names the place: sizes are
+//! compared with the length of the file before anything is allocated, and NaN and infinity are refused.
+
+mod npy;
+mod scalar;
+mod section;
+mod table;
+mod wav;
+mod write;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+pub use npy::{Array, read_array};
+pub use write::{npy_f32, npy_f64, npy_i64, write_npy_f32, write_npy_f64, write_npy_i64, write_wav};
+
+use crate::error::{Error, Result};
+use npy::Npy;
+use wav::Wav;
+
+/// All points of a file, in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Points {
+    /// `points * dims` finite numbers, one point after the other.
+    pub values: Vec<f64>,
+    /// How many points there are, at least 1.
+    pub points: usize,
+    /// How many numbers a point has, at least 1.
+    pub dims: usize,
+    /// Samples per second, where the file says so.
+    pub rate: Option<u32>,
+}
+
+impl Points {
+    /// Reads a whole file.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("points.csv");
+    /// std::fs::write(&path, "left,right\n1,2\n3,4.5\n").unwrap();
+    /// let data = spikelet_trainer::data::Points::read(&path).unwrap();
+    /// assert_eq!((data.points, data.dims), (2, 2));
+    /// assert_eq!(data.point(1), [3.0, 4.5]);
+    /// ```
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let mut source = Source::open(path)?;
+        let mut values = Vec::new();
+        source.read_chunk(0, source.points, &mut values)?;
+        Ok(Self { values, points: source.points, dims: source.dims, rate: source.rate })
+    }
+
+    /// The numbers of one point. Panics where `index` is not below `points`, like a slice.
+    pub fn point(&self, index: usize) -> &[f64] {
+        &self.values[index * self.dims..][..self.dims]
+    }
+}
+
+/// A file of points, open and checked, read a piece at a time.
+#[derive(Debug)]
+pub struct Source {
+    path: PathBuf,
+    points: usize,
+    dims: usize,
+    rate: Option<u32>,
+    reader: Reader,
+}
+
+#[derive(Debug)]
+enum Reader {
+    Npy(Npy),
+    Table(Vec<f64>),
+    Wav(Wav),
+}
+
+impl Source {
+    /// Opens a file and checks everything but the numbers themselves (a table is read and checked whole).
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+        let (points, dims, rate, reader) = match ending.as_deref() {
+            Some("npy") => {
+                let npy = Npy::open(path)?;
+                let (points, dims) = npy.points_and_dims(path)?;
+                (points, dims, None, Reader::Npy(npy))
+            }
+            Some("csv" | "tsv") => {
+                let (values, dims) = table::read(path)?;
+                (values.len() / dims, dims, None, Reader::Table(values))
+            }
+            Some("wav" | "wave") => {
+                let wav = Wav::open(path)?;
+                (wav.points, wav.channels, Some(wav.rate), Reader::Wav(wav))
+            }
+            _ => {
+                // A wrong name is the likelier slip than a wrong ending, so it is told first.
+                open_file(path)?;
+                return Err(Error::input(
+                    "the ending of the name is not one of .npy, .csv, .wav",
+                    path.display(),
+                    "convert or rename the file",
+                ));
+            }
+        };
+        Ok(Self { path: path.to_path_buf(), points, dims, rate, reader })
+    }
+
+    /// How many points the file holds, at least 1.
+    pub fn points(&self) -> usize {
+        self.points
+    }
+
+    /// How many numbers a point has, at least 1.
+    pub fn dims(&self) -> usize {
+        self.dims
+    }
+
+    /// Samples per second, where the file says so.
+    pub fn rate(&self) -> Option<u32> {
+        self.rate
+    }
+
+    /// The file this reads.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Replaces the content of `chunk` by up to `count` points from point `start` on, one after the other, and says how
+    /// many there were: fewer than `count` only at the end, 0 past it. The numbers do not depend on how the file is cut
+    /// into chunks.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("points.npy");
+    /// use spikelet_trainer::data::{Source, write_npy_f32};
+    /// write_npy_f32(&path, &[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+    /// let mut source = Source::open(&path).unwrap();
+    /// let mut chunk = Vec::new();
+    /// assert_eq!(source.read_chunk(1, 100, &mut chunk).unwrap(), 2);
+    /// assert_eq!(chunk, [3.0, 4.0, 5.0, 6.0]);
+    /// ```
+    pub fn read_chunk(&mut self, start: usize, count: usize, chunk: &mut Vec<f64>) -> Result<usize> {
+        chunk.clear();
+        let count = count.min(self.points.saturating_sub(start));
+        if count == 0 {
+            return Ok(0);
+        }
+        reserve(chunk, count * self.dims, &self.path)?;
+        match &mut self.reader {
+            Reader::Npy(npy) => npy.read_rows(start, count, self.points, self.dims, chunk),
+            Reader::Table(values) => {
+                chunk.extend_from_slice(&values[start * self.dims..][..count * self.dims]);
+                Ok(())
+            }
+            Reader::Wav(wav) => wav.read_samples(start, count, chunk),
+        }
+        .map_err(|cause| Error::reading(&self.path, &cause))?;
+        match chunk.iter().position(|value| !value.is_finite()) {
+            Some(at) => Err(Error::input(
+                format_args!("{} is not a finite number", chunk[at]),
+                format_args!(
+                    "{}, point {}, dimension {} (counted from 0)",
+                    self.path.display(),
+                    start + at / self.dims,
+                    at % self.dims
+                ),
+                "remove or replace it",
+            )),
+            None => Ok(count),
+        }
+    }
+}
+
+/// A file to read from and its length in bytes. Folders, devices and pipes are refused: they have no length to check
+/// sizes against, and opening a pipe may wait for ever.
+fn open_file(path: &Path) -> Result<(File, u64)> {
+    let fail = |cause| Error::reading(path, &cause);
+    let metadata = fs::metadata(path).map_err(fail)?;
+    if metadata.is_dir() {
+        return Err(Error::input("this is a folder, not a file", path.display(), "name a file in it"));
+    }
+    if !metadata.is_file() {
+        return Err(Error::input(
+            "this is not a regular file",
+            path.display(),
+            "write the data to a file first",
+        ));
+    }
+    if metadata.len() == 0 {
+        return Err(Error::input("the file is empty", path.display(), "check how it was made"));
+    }
+    Ok((File::open(path).map_err(fail)?, metadata.len()))
+}
+
+/// Room for `count` more numbers, or an error instead of the end of the process.
+fn reserve(values: &mut Vec<f64>, count: usize, path: &Path) -> Result<()> {
+    values.try_reserve_exact(count).map_err(|_| {
+        Error::run(
+            format_args!("there is not enough memory for {count} numbers"),
+            path.display(),
+            "split the file or use a machine with more memory",
+        )
+    })
+}
