@@ -1,0 +1,15 @@
+//! Desktop half of Spikelet: everything the `spikelet` command does that a microcontroller does not.
+//!
+//! Files come in through [`data`], results leave through [`files`], and whatever goes wrong is an [`Error`], which
+//! knows its message and the exit status of the command. In between the inference is that of the core crate.
+#![forbid(unsafe_code)]
+
+pub mod blob;
+pub mod data;
+pub mod error;
+pub mod files;
+mod linalg;
+pub mod parameters;
+pub mod prepare;
+
+pub use error::{Error, Result};
