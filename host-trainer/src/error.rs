@@ -123,7 +123,7 @@ impl Error {
     }
 }
 
-/// Lets an `Error` pass through code that speaks `io::Error`; [`Error::from_io`] takes it out again unchanged.
+/// Lets an `Error` pass through code that speaks `io::Error`; what writes the file takes it out again unchanged.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         io::Error::other(error)

@@ -84,7 +84,7 @@ impl Wav {
             )));
         }
         let frame_bytes = (channels * scalar.size()) as u64;
-        if data_bytes % frame_bytes != 0 {
+        if !data_bytes.is_multiple_of(frame_bytes) {
             return Err(damaged("the recording ends within a sample"));
         }
         let points = usize::try_from(data_bytes / frame_bytes).unwrap_or(usize::MAX);

@@ -94,7 +94,7 @@ pub fn write_wav(path: impl AsRef<Path>, rate: u32, channels: usize, samples: &[
     let Some(frame) = frame.filter(|&bytes| bytes > 0 && u32::from(bytes).checked_mul(rate).is_some()) else {
         return refuse(&format!("a recording cannot have {channels} channels at {rate} Hz"));
     };
-    if rate == 0 || samples.len() % channels != 0 {
+    if rate == 0 || !samples.len().is_multiple_of(channels) {
         return refuse(&format!(
             "{} samples are no recording of {channels} channels at {rate} Hz",
             samples.len()
