@@ -290,7 +290,7 @@ fn recordings_with_slips() {
         (wav(&[format(), chunk(b"data", &[0; 6])]), "the recording ends within a sample"),
         (wav(&[format(), chunk(b"data", &[])]), "the recording holds no samples"),
         (wav(&[format()]), "the recording ends within its header"),
-        (wav(&[data.clone()]), "the recording does not say its format"),
+        (wav(std::slice::from_ref(&data)), "the recording does not say its format"),
         (wav(&[format_chunk(1, 0, 16), data.clone()]), "the recording has no channels"),
         (wav(&[format_chunk(1, 1, 12), data.clone()]), "12-bit integer samples are not supported"),
         (wav(&[format_chunk(0x55, 2, 16), data.clone()]), "the samples are compressed (coding 0x0055)"),
