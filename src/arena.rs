@@ -24,11 +24,11 @@ pub enum Detail {
 /// use spikelet::{Detail, Shape, arena_len};
 /// const SHAPE: Shape = Shape { dims: 4, latents: 6, selected: 6, max_active: 3, singletons: true };
 /// static mut MEMORY: [f32; arena_len(SHAPE, Detail::Marginals)] = [0.0; _];
-/// assert_eq!(arena_len(SHAPE, Detail::Marginals), 170);
+/// assert_eq!(arena_len(SHAPE, Detail::Marginals), 176);
 /// ```
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
-    let marginals = 2 * d + 4 * h + s * s + 9 * s + triangle(a - 1) + 2 * triangle(a) + 4 * a + 2 * (a + 1);
+    let marginals = 2 * d + 4 * h + s * s + 10 * s + triangle(a - 1) + 2 * triangle(a) + 4 * a + 2 * (a + 1);
     match detail {
         Detail::Marginals => marginals,
         Detail::SecondMoments => marginals + s * s + a * (a + 1) * (a + 2) / 6,
@@ -65,6 +65,7 @@ pub(crate) struct BlockMemory<'m, T> {
     pub onset: &'m mut [T],
     pub mean: &'m mut [T],
     pub precision: &'m mut [T],
+    pub resting: &'m mut [T],
     pub reference: &'m mut [T],
 }
 
@@ -124,6 +125,7 @@ impl<'m, T: Real> Arena<'m, T> {
                 onset: take(s)?,
                 mean: take(s)?,
                 precision: take(s)?,
+                resting: take(s)?,
                 reference: take(s)?,
             },
             path: PathMemory {

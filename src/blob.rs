@@ -88,6 +88,29 @@ pub enum Slab {
     Full = 2,
 }
 
+/// Bytes on the boundary a blob needs, for instance from `include_bytes!`.
+///
+/// ```
+/// use spikelet::{Aligned, Blob};
+/// static MODEL: Aligned<4> = Aligned::new(b"SPKL");
+/// assert!(Blob::parse(MODEL.bytes()).is_err()); // aligned, but four bytes are no model
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub struct Aligned<const N: usize>([u8; N]);
+
+impl<const N: usize> Aligned<N> {
+    /// Copies the bytes, at compile time when in a `static`.
+    pub const fn new(bytes: &[u8; N]) -> Self {
+        Self(*bytes)
+    }
+
+    /// The bytes.
+    pub const fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 /// A checked blob.
 ///
 /// ```

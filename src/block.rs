@@ -21,6 +21,8 @@ pub(crate) struct Block<'m, T> {
     pub mean: &'m mut [T],
     /// 1 / psi_h^2. (S)
     pub precision: &'m mut [T],
+    /// mu K / (G + K): the coefficient of a latent that is on in a sample that is silent about it. (S)
+    pub resting: &'m mut [T],
     /// Coefficients x0 of the reference state; zero at positions that are not in it. (S)
     pub reference: &'m mut [T],
     /// Positions in the reference state. Empty: log joints are relative to the empty state.
@@ -35,7 +37,7 @@ impl<'m, T: Real> Block<'m, T> {
         projection: &[T],
         memory: BlockMemory<'m, T>,
     ) -> Self {
-        let BlockMemory { gram, b, onset, mean, precision, reference } = memory;
+        let BlockMemory { gram, b, onset, mean, precision, resting, reference } = memory;
         let s = order.len();
         for (p, &latent) in order.iter().enumerate() {
             let h = usize::from(latent);
@@ -43,7 +45,9 @@ impl<'m, T: Real> Block<'m, T> {
             set(onset, p, at(model.prior_logit, h) + at(model.slab_log_scale, h));
             set(mean, p, at(model.slab_mean, h));
             set(precision, p, at(model.slab_precision, h));
-            set(gram, p * s + p, at(model.gram_diagonal, h));
+            let g = at(model.gram_diagonal, h);
+            set(gram, p * s + p, g);
+            set(resting, p, at(mean, p) * (at(precision, p) / (g + at(precision, p))));
             for (q, &other) in order.iter().enumerate().take(p) {
                 let g = gram_entry(model, h, usize::from(other));
                 set(gram, p * s + q, g);
@@ -51,7 +55,7 @@ impl<'m, T: Real> Block<'m, T> {
             }
         }
         reference.fill(T::ZERO);
-        Self { order, gram, b, onset, mean, precision, reference, members: Vec::new() }
+        Self { order, gram, b, onset, mean, precision, resting, reference, members: Vec::new() }
     }
 
     /// H'.
@@ -127,7 +131,7 @@ impl<'m, T: Real> Block<'m, T> {
         }
         let s = self.order.len();
         exchange(&mut self.order, i, j);
-        for values in [&mut *self.b, self.onset, self.mean, self.precision, self.reference] {
+        for values in [&mut *self.b, self.onset, self.mean, self.precision, self.resting, self.reference] {
             exchange(values, i, j);
         }
         for p in 0..s {

@@ -329,8 +329,8 @@ fn to_latents<T: Copy>(map: &mut Vec<u16, MAX_ACTIVE>, values: &mut [T], order: 
 }
 
 fn reborrow_block<'x, T>(memory: &'x mut BlockMemory<'_, T>) -> BlockMemory<'x, T> {
-    let BlockMemory { gram, b, onset, mean, precision, reference } = memory;
-    BlockMemory { gram, b, onset, mean, precision, reference }
+    let BlockMemory { gram, b, onset, mean, precision, resting, reference } = memory;
+    BlockMemory { gram, b, onset, mean, precision, resting, reference }
 }
 
 fn reborrow_sums<'x, T>(memory: &'x mut SumMemory<'_, T>) -> SumMemory<'x, T> {

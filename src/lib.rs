@@ -1,30 +1,60 @@
-//! x
+#![doc = include_str!("../README.md")]
+//!
+//! # The way of a sample
+//!
+//! Each module knows only those before it:
+//!
+//! | module | in | out |
+//! |---|---|---|
+//! | [`blob`] | bytes in flash | a checked [`Model`] that borrows them |
+//! | `project` | the sample y | u = Sigma^-1 y, its energy, b = W^T u |
+//! | `select` | b | a score per latent, the H' best |
+//! | `block` | the H' latents | their part of G, b and the prior: D and H are gone |
+//! | `reference` | a loud sample | a few latents that explain most of it, and what they leave |
+//! | `states` | the block | the walk over states; `grown` and `table` evaluate them |
+//! | `posterior` | log joints | probabilities, moments, the best state, evidence |
+//! | [`Inference`] | | all of it, for one stream |
+//!
+//! Beside them: [`math`] (precisions, exp, ln), [`rng`] (seeded random numbers), [`model`], [`cost`] (bounds
+//! on work), [`capacity`], and `factor` (a Cholesky factor that grows).
 #![no_std]
 
 #[cfg(target_endian = "big")]
 compile_error!("blobs are little-endian and read in place: big-endian targets are not supported");
 
-pub mod math;
-mod slices;
-pub mod capacity;
-mod error;
 mod bytes;
+mod error;
+pub mod math;
+pub mod rng;
+mod slices;
+
+pub mod capacity;
 pub mod model;
+
+pub mod blob;
+
 mod arena;
 mod project;
 mod select;
-mod factor;
+
 mod block;
+mod factor;
 mod reference;
-mod states;
+
 mod grown;
+mod states;
 mod table;
+
 mod posterior;
+
+pub mod cost;
 mod inference;
-pub mod blob;
+
+#[doc(hidden)]
+pub mod doc;
 
 pub use arena::{Detail, arena_len};
-pub use blob::Blob;
-pub use error::{Error, ModelError};
+pub use blob::{Aligned, Blob};
+pub use error::{BlobError, Error, ModelError};
 pub use inference::{Estimate, Found, Inference};
 pub use model::{Model, Shape};

@@ -37,8 +37,8 @@ pub trait Real:
     const HALF: Self;
     /// A latent whose best explanation gains more nats than this makes the plain log joints lose
     /// digits that matter (they are differences of numbers this large), so the posterior is then
-    /// computed around a reference state. It is 2^8 units of 2^-24, that is rounding errors of about
-    /// 1.5e-5 nats in `f32`, and the same multiple of the rounding unit in `f64`.
+    /// computed around a reference state. Rounding errors stay near 2^8 x 2^-24 = 1.5e-5 nats in
+    /// `f32` and 2^20 x 2^-53 = 1e-10 nats in `f64`.
     const REFINE_ABOVE: Self;
     /// A state this many nats below the largest one has weight below half a rounding unit
     /// spread over 2^24 states: leaving it out of a sum does not show.
@@ -55,6 +55,8 @@ pub trait Real:
     fn exp(self) -> Self;
     /// Natural logarithm.
     fn ln(self) -> Self;
+    /// Square root, correctly rounded.
+    fn sqrt(self) -> Self;
     /// Neither infinite nor NaN.
     fn is_finite(self) -> bool;
 
@@ -95,6 +97,9 @@ impl Real for f32 {
     fn ln(self) -> Self {
         micromath::F32(self).ln().0
     }
+    fn sqrt(self) -> Self {
+        libm::sqrtf(self)
+    }
     fn is_finite(self) -> bool {
         f32::is_finite(self)
     }
@@ -104,7 +109,7 @@ impl Real for f64 {
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
     const HALF: Self = 0.5;
-    const REFINE_ABOVE: Self = 256.0 * 536_870_912.0; // 2^(53 - 24) times that of f32
+    const REFINE_ABOVE: Self = 1_048_576.0;
     const NEGLIGIBLE: Self = 54.0;
     const HEADROOM: Self = 40.0;
 
@@ -119,6 +124,9 @@ impl Real for f64 {
     }
     fn ln(self) -> Self {
         libm::log(self)
+    }
+    fn sqrt(self) -> Self {
+        libm::sqrt(self)
     }
     fn is_finite(self) -> bool {
         f64::is_finite(self)

@@ -55,6 +55,7 @@ impl<'x, 'm, T: Real> Sums<'x, 'm, T> {
         }
         let weight = (log_joint - self.anchor).exp();
         self.total += weight;
+        self.add_off(u32::MAX, weight);
         (weight, log_joint >= self.best)
     }
 
@@ -96,6 +97,13 @@ impl<'x, 'm, T: Real> Sums<'x, 'm, T> {
         }
     }
 
+    /// The reference's members in `mask` are off in a state of this weight.
+    fn add_off(&mut self, mask: u32, weight: T) {
+        for m in self.block.members_in(mask) {
+            set(self.memory.off, m, at(self.memory.off, m) + weight);
+        }
+    }
+
     fn rescale(&mut self, log_joint: T) {
         let factor = (self.anchor - log_joint).exp();
         self.anchor = log_joint;
@@ -130,9 +138,7 @@ impl<T: Real> Visitor<T> for Sums<'_, '_, T> {
             add(self.memory.first, away);
             add(self.memory.square, lambda + away * away);
         }
-        for m in self.block.members_in(self.block.missing(path)) {
-            set(self.memory.off, m, at(self.memory.off, m) + weight);
-        }
+        self.add_off(self.block.missing(path), weight);
         if !self.memory.second.is_empty() {
             self.add_second(path, weight, mean, state.covariance(path));
         }

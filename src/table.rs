@@ -1,7 +1,7 @@
 //! Spike-and-slab states from precomputed factors: any slab, no square root, division or logarithm.
 //!
 //! Each state is computed from its own record ([`StateTable`]), relative to an expansion point a:
-//! the reference's coefficient for its members, the slab mean for the others. With r_A what A's
+//! the reference's coefficient for its members, the resting coefficient for the others. With r_A what A's
 //! residual is at z = a, v = W_A^T Sigma^-1 r_A + K (mu - a) and t = L^-1 v:
 //!
 //! ```text
@@ -123,8 +123,9 @@ impl<T: Real> StateModel<T> for Tabled<'_, '_, T> {
         let precisions = span(record, 1 + triangle(k), triangle(k));
 
         // Members sit at their reference coefficient, which the residual already lacks; the others
-        // are moved from zero to their slab mean: `shift` is by how much.
-        let shift = |p: usize, is_member: bool| if is_member { T::ZERO } else { at(self.block.mean, p) };
+        // are moved from zero to their resting coefficient (close to mu for a narrow slab, to zero
+        // for a wide one, so that no large terms cancel): `shift` is by how much.
+        let shift = |p: usize, is_member: bool| if is_member { T::ZERO } else { at(self.block.resting, p) };
         for (i, &p) in path.iter().enumerate() {
             let is_member = self.block.members.contains(&p);
             let p = usize::from(p);
@@ -137,7 +138,7 @@ impl<T: Real> StateModel<T> for Tabled<'_, '_, T> {
             }
             log_joint += shift(p, is_member) * (b - T::HALF * moved);
             set(self.forward, i, b - moved);
-            set(self.point, i, if is_member { at(self.block.reference, p) } else { at(self.block.mean, p) });
+            set(self.point, i, if is_member { at(self.block.reference, p) } else { at(self.block.resting, p) });
         }
         for (i, &p) in path.iter().enumerate() {
             let pull = self.slab_pull(i, path, precisions);

@@ -116,7 +116,13 @@ fn check<T: Real>(name: &str, options: impl Fn(&mut Options), tolerance: f64) {
         assert!(value <= tolerance, "{name}: {what} is off by {value:e}, allowed {tolerance:e}");
     }
     // Evidence: 1e-3 absolute or 1e-5 relative in f32, as the vectors' README suggests.
-    let evidence = if tolerance < 1e-6 { tolerance } else { tolerance.max(1e-3) };
+    // In the hard cases rounding y and W to f32 moves each of the D residuals by up to 0.01 noise
+    // standard deviations, and the residuals of points no state explains reach 3 of them: 0.4 nats.
+    let evidence = match tolerance {
+        t if t < 1e-6 => t,
+        t if t <= 1e-4 => 1e-3,
+        _ => 0.4,
+    };
     assert!(found.evidence <= evidence, "{name}: evidence is off by {:e}", found.evidence);
 }
 

@@ -56,3 +56,29 @@ impl Case {
         Some(bytes[end..].chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect())
     }
 }
+
+/// FNV-1a over everything inference says about every sample; `examples/firmware-c/digest.h` has the
+/// same in C.
+pub fn digest(inference: &mut spikelet::Inference<'_, f32>, samples: &[f32]) -> u64 {
+    let dims = inference.model().shape.dims;
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut add = |bytes: &[u8]| {
+        for &byte in bytes {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    };
+    let mut reconstruction = vec![0.0f32; dims];
+    for sample in samples.chunks_exact(dims) {
+        let estimate = inference.infer(sample).expect("finite samples");
+        estimate.selected.iter().for_each(|latent| add(&latent.to_le_bytes()));
+        for numbers in [estimate.activity, estimate.mean, estimate.variance] {
+            numbers.iter().for_each(|number| add(&number.to_le_bytes()));
+        }
+        estimate.map_latents.iter().for_each(|latent| add(&latent.to_le_bytes()));
+        estimate.map_values.iter().for_each(|number| add(&number.to_le_bytes()));
+        add(&estimate.evidence.to_le_bytes());
+        inference.reconstruct(&mut reconstruction).expect("D entries");
+        reconstruction.iter().for_each(|number| add(&number.to_le_bytes()));
+    }
+    hash
+}

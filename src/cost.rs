@@ -1,0 +1,82 @@
+//! The most work a sample can take, in multiply-adds, before any sample is seen.
+
+use crate::math::{Real, binomial};
+use crate::model::{Model, Noise, PANEL, Selection, Shape, States};
+use crate::reference::ROUNDS;
+
+/// Multiply-adds per sample, stage by stage. Bounds, not averages: states that cannot change the
+/// result are left unfinished, and most samples need no refinement.
+///
+/// ```
+/// let model = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().model();
+/// let operations = model.operations();
+/// assert_eq!(operations.projection, 2 * 8 + 4);
+/// assert!(operations.total() < 200);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Operations {
+    /// Noise weighting, energy and dictionary.
+    pub projection: u64,
+    /// Scores of all latents.
+    pub selection: u64,
+    /// Block, walk, moments, singletons.
+    pub posterior: u64,
+    /// On top of these for a loud sample: finding a reference state, projecting again, and
+    /// evaluating states against it.
+    pub refinement: u64,
+}
+
+impl Operations {
+    /// All of a sample that is not loud.
+    pub const fn total(&self) -> u64 {
+        self.projection.saturating_add(self.selection).saturating_add(self.posterior)
+    }
+}
+
+impl<T: Real> Model<'_, T> {
+    /// Bounds on the work per sample.
+    pub fn operations(&self) -> Operations {
+        let Shape { dims, latents, selected, max_active, singletons } = self.shape;
+        let [d, h, s, a] = [dims, latents, selected, max_active].map(|n| n as u64);
+        let panels = d * h.next_multiple_of(PANEL as u64);
+        let weigh = match self.noise {
+            Noise::Full(_) => d * (d + 1) + d,
+            _ => 2 * d,
+        };
+        let scores = match self.selection {
+            Selection::Singleton => 6 * h,
+            Selection::Independent { .. } => 3 * panels + if singletons { 6 * h } else { h },
+        };
+        let block = match (self.gram, self.noise) {
+            (Some(_), _) => 2 * s,
+            (None, Noise::Diagonal(_)) => s * (s - 1) * d,
+            (None, _) => s * (s - 1) / 2 * (d + 1),
+        };
+        let mut walk = 0u64;
+        let mut against_reference = 0u64;
+        for k in 1..=a {
+            let states = binomial(s, k);
+            let update = match self.states {
+                // couple, settle; t, gain, kappa and Lambda's diagonal
+                States::Grown => (k - 1) * (k - 1) + 6 * (k - 1) + 6,
+                // L^-1 v, L^-T t, Lambda's diagonal; expansion point; slab
+                States::Table(table) => {
+                    let slab = if table.full_slab { k * k + k } else { 2 * k };
+                    3 * k * (k + 1) / 2 + k * k + 3 * k + slab
+                }
+            };
+            walk = walk.saturating_add(states.saturating_mul(update + 4 * k));
+            against_reference = against_reference.saturating_add(states.saturating_mul(a * (k + 1)));
+        }
+        let outside = if singletons { 8 * (h - s) } else { 0 };
+        let search = a * (s * (a + 8) + a * a);
+        let round = search + a * d + weigh + s * d;
+        Operations {
+            projection: panels + weigh,
+            selection: scores,
+            posterior: walk.saturating_add(block + outside + 6 * s),
+            refinement: against_reference.saturating_add(ROUNDS as u64 * round),
+        }
+    }
+}

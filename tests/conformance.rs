@@ -1,0 +1,145 @@
+//! The models and samples that every target must agree on, bit for bit.
+//!
+//! `tests/conformance/*.spk` and `*.f32` (rows of D little-endian numbers) are checked in, so that
+//! firmware builds need no trainer. This test makes them again and fails when a byte differs;
+//! `SPIKELET_BLESS=1 cargo test -p spikelet-trainer --test conformance` writes them instead, which is
+//! a change of numbers that the changelog must mention. It also prints the digests of the desktop.
+
+mod common;
+
+use common::{digest, tests_dir};
+use spikelet::rng::Rng;
+use spikelet::{Blob, Inference};
+use spikelet_trainer::blob;
+use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
+
+const SAMPLES: usize = 200;
+
+struct Recipe {
+    name: &'static str,
+    dims: usize,
+    latents: usize,
+    selected: usize,
+    max_active: usize,
+}
+
+/// The three sizes of the cost table. The first has loud samples (they take the reference path on the
+/// way), the second a slab mean and diagonal noise, the third a Gram matrix that is computed.
+const RECIPES: [Recipe; 3] = [
+    Recipe { name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
+    Recipe { name: "d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
+    Recipe { name: "d64h256", dims: 64, latents: 256, selected: 10, max_active: 3 },
+];
+
+impl Recipe {
+    fn parameters(&self, rng: &mut Rng) -> Parameters {
+        let (d, h) = (self.dims, self.latents);
+        let second = self.name == "d16h32";
+        let scale = 1.0 / (d as f64).sqrt();
+        Parameters {
+            dims: d,
+            latents: h,
+            dictionary: (0..d * h).map(|_| rng.normal::<f64>() * scale).collect(),
+            prior: vec![1.5 / h as f64; h],
+            slab_mean: vec![if second { 1.0 } else { 0.0 }; h],
+            slab_cov: if second { SlabCov::Diagonal(vec![0.5; h]) } else { SlabCov::Unit },
+            noise: match second {
+                true => NoiseCov::Diagonal((0..d).map(|i| 0.01 + 0.001 * i as f64).collect()),
+                false => NoiseCov::Shared(if d == 4 { 1e-4 } else { 0.02 }),
+            },
+        }
+    }
+
+    /// Samples of the model itself, with every tenth one zero, huge or pure noise.
+    fn samples(&self, parameters: &Parameters, rng: &mut Rng) -> Vec<f32> {
+        let (d, h) = (self.dims, self.latents);
+        let variances = parameters.noise_variances();
+        let psi2 = parameters.slab_variances();
+        let mut samples = Vec::with_capacity(SAMPLES * d);
+        for n in 0..SAMPLES {
+            let x: Vec<f64> = (0..h)
+                .map(|i| {
+                    let (on, z) = (rng.uniform::<f64>() < parameters.prior[i], rng.normal::<f64>());
+                    if on { parameters.slab_mean[i] + psi2[i].sqrt() * z } else { 0.0 }
+                })
+                .collect();
+            let factor = match n % 30 {
+                0 => 0.0,
+                10 => 1000.0,
+                _ => 1.0,
+            };
+            for (row, variance) in parameters.dictionary.chunks_exact(h).zip(&variances) {
+                let signal: f64 = if n % 30 == 20 { 0.0 } else { row.iter().zip(&x).map(|(w, x)| w * x).sum() };
+                samples.push((factor * (signal + variance.sqrt() * rng.normal::<f64>())) as f32);
+            }
+        }
+        samples
+    }
+}
+
+/// Compares, or writes when blessed.
+fn same_bytes(path: &std::path::Path, bytes: &[u8]) {
+    if std::env::var_os("SPIKELET_BLESS").is_some() {
+        std::fs::write(path, bytes).unwrap();
+    }
+    let found = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(found == bytes, "{} is not what the code makes today: see the top of this test", path.display());
+}
+
+#[test]
+fn checked_in_models_are_those_the_code_makes() {
+    for (seed, recipe) in (1..).zip(&RECIPES) {
+        let mut rng = Rng::new(seed);
+        let parameters = recipe.parameters(&mut rng);
+        let options = Options {
+            selected: recipe.selected,
+            max_active: recipe.max_active,
+            singletons: true,
+            selection: SelectionName::Singleton,
+            states: None,
+            gram: GramName::Auto,
+        };
+        let prepared = Prepared::new(&parameters, &options).unwrap();
+        let text = format!("conformance model {}", recipe.name);
+        let bytes = blob::write(&prepared, &parameters.slab_cov, &text).unwrap();
+        let folder = tests_dir().join("conformance");
+        same_bytes(&folder.join(recipe.name).with_extension("spk"), &bytes);
+
+        let samples = recipe.samples(&parameters, &mut rng);
+        let sample_bytes: Vec<u8> = samples.iter().flat_map(|y| y.to_le_bytes()).collect();
+        same_bytes(&folder.join(recipe.name).with_extension("f32"), &sample_bytes);
+
+        let model = prepared.model().unwrap();
+        let mut memory = vec![0.0; model.arena_len()];
+        let mut inference = Inference::new(model, &mut memory).unwrap();
+        let found = format!("{:016x}\n", digest(&mut inference, &samples));
+        println!("{} {found}", recipe.name);
+        same_bytes(&folder.join(recipe.name).with_extension("digest"), found.as_bytes());
+    }
+}
+
+#[test]
+fn the_model_of_the_documentation() {
+    let parameters = Parameters {
+        dims: 2,
+        latents: 2,
+        dictionary: vec![1.0, 0.0, 0.0, 1.0],
+        prior: vec![0.1; 2],
+        slab_mean: vec![0.0; 2],
+        slab_cov: SlabCov::Unit,
+        noise: NoiseCov::Shared(0.01),
+    };
+    let options = Options {
+        selected: 2,
+        max_active: 2,
+        singletons: true,
+        selection: SelectionName::Singleton,
+        states: None,
+        gram: GramName::Auto,
+    };
+    let prepared = Prepared::new(&parameters, &options).unwrap();
+    let bytes = blob::write(&prepared, &parameters.slab_cov, "two sources, for the documentation").unwrap();
+    same_bytes(&tests_dir().join("blobs/two_sources-v1.spk"), &bytes);
+    assert_eq!(Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().byte_len(), bytes.len());
+}
