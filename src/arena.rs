@@ -3,6 +3,7 @@
 //! Its length is known from the shape alone ([`arena_len`], a `const fn`), grows with D, H, H'^2 and
 //! gamma^2 (gamma^3 with second moments), and never with the number of states.
 
+use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::error::Error;
 use crate::math::Real;
 use crate::model::Shape;
@@ -23,8 +24,8 @@ pub enum Detail {
 /// ```
 /// use spikelet::{Detail, Shape, arena_len};
 /// const SHAPE: Shape = Shape { dims: 4, latents: 6, selected: 6, max_active: 3, singletons: true };
-/// static mut MEMORY: [f32; arena_len(SHAPE, Detail::Marginals)] = [0.0; _];
-/// assert_eq!(arena_len(SHAPE, Detail::Marginals), 176);
+/// let memory = [0.0f32; arena_len(SHAPE, Detail::Marginals)];
+/// assert_eq!(memory.len(), 163);
 /// ```
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
@@ -34,6 +35,15 @@ pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
         Detail::SecondMoments => marginals + s * s + a * (a + 1) * (a + 2) / 6,
     }
 }
+
+/// Bytes of memory that the C interface asks for per stream, the same on every target: a fixed part
+/// for the model view and the lists of latents, then [`arena_len`] numbers.
+pub const fn state_bytes(shape: Shape) -> usize {
+    STATE_BASE + 4 * arena_len(shape, Detail::Marginals).next_multiple_of(2)
+}
+
+/// The fixed part of [`state_bytes`]: the C interface checks when it is built that its state fits.
+pub const STATE_BASE: usize = 384 + (4 * MAX_SELECTED + 2 * MAX_ACTIVE).next_multiple_of(8);
 
 /// The arrays, named by what they hold. Sizes: D `dims`, H `latents`, S `selected`, A `max_active`.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //!
 //! Raise them by environment variables when building:
 //! `SPIKELET_MAX_SELECTED=128 SPIKELET_MAX_ACTIVE=64 cargo build ...`. Each preselected latent costs
-//! 8 bytes of RAM per stream, each active one 4, whether a model uses it or not.
+//! 4 bytes of RAM per stream and as much of stack, each active one 2, whether a model uses it or not.
 
 /// Largest H', 64 unless `SPIKELET_MAX_SELECTED` says otherwise.
 pub const MAX_SELECTED: usize = number(option_env!("SPIKELET_MAX_SELECTED"), 64);

@@ -15,6 +15,7 @@ use crate::select::{score, singletons, top};
 use crate::slices::{copy, exchange, set};
 use crate::states::walk;
 use crate::table::Tabled;
+use core::borrow::BorrowMut;
 use heapless::Vec;
 
 /// Inference for one stream of samples: a model, memory, and the results of the last sample.
@@ -29,14 +30,14 @@ use heapless::Vec;
 /// assert!(estimate.activity[0] < 0.1 && estimate.activity[1] > 0.9);
 /// ```
 #[derive(Debug)]
-pub struct Inference<'m, T> {
+pub struct Inference<'m, T, F = Found<T>> {
     model: Model<'m, T>,
     arena: Arena<'m, T>,
-    found: Found<T>,
+    found: F,
 }
 
-/// The part of the results that is not in the arena. Plain data: a copy of it, of the model view and
-/// of the memory is a copy of the inference.
+/// The part of the results that is not in the memory. Plain data: with the model and the memory it is
+/// all the state there is, and it can be copied.
 #[derive(Clone, Debug)]
 pub struct Found<T> {
     selected: Vec<u16, MAX_SELECTED>,
@@ -87,16 +88,14 @@ impl<'m, T: Real> Inference<'m, T> {
         let arena = Arena::new(memory, model.shape, detail)?;
         Ok(Self { model, arena, found: Found::default() })
     }
+}
 
-    /// Continues with the results of an earlier sample: the inverse of [`Inference::into_found`].
-    pub fn resume(model: Model<'m, T>, memory: &'m mut [T], found: Found<T>) -> Result<Self, Error> {
+impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
+    /// [`Inference::new`] over results that live elsewhere, those of an earlier sample for instance:
+    /// nothing is copied, so this costs next to nothing per sample.
+    pub fn over(model: Model<'m, T>, memory: &'m mut [T], found: F) -> Result<Self, Error> {
         let arena = Arena::new(memory, model.shape, Detail::Marginals)?;
         Ok(Self { model, arena, found })
-    }
-
-    /// Lets go of the memory and keeps what does not live there.
-    pub fn into_found(self) -> Found<T> {
-        self.found
     }
 
     /// The model.
@@ -121,16 +120,16 @@ impl<'m, T: Real> Inference<'m, T> {
             return Err(Error::SampleNotFinite { index });
         }
         copy(self.arena.sample, sample);
-        self.found.energy = weigh(&self.model.noise, self.arena.sample, self.arena.weighted);
+        self.found.borrow_mut().energy = weigh(&self.model.noise, self.arena.sample, self.arena.weighted);
         project(self.model.dictionary, self.arena.weighted, self.arena.projection);
         Ok(())
     }
 
     /// Second stage: the H' latents that the sample speaks for most.
     pub fn select(&mut self) {
-        let (model, arena) = (&self.model, &mut self.arena);
+        let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow_mut());
         score(model, arena.sample, arena.projection, arena.activity);
-        top(arena.activity, model.shape.selected, arena.block.b, &mut self.found.selected);
+        top(arena.activity, model.shape.selected, arena.block.b, &mut found.selected);
         if model.shape.singletons && !matches!(model.selection, Selection::Singleton) {
             for (score, state) in arena.activity.iter_mut().zip(singletons(model, arena.projection)) {
                 *score = state.score;
@@ -140,7 +139,7 @@ impl<'m, T: Real> Inference<'m, T> {
 
     /// Third stage: the posterior over the kept states.
     pub fn posterior(&mut self) -> Result<Estimate<'_, T>, Error> {
-        let (model, arena, found) = (&self.model, &mut self.arena, &mut self.found);
+        let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow_mut());
         let ascending = sorted(&found.selected);
         let order = match model.states {
             // Siblings are visited from the last position down: the best latents go last.
@@ -208,15 +207,16 @@ impl<'m, T: Real> Inference<'m, T> {
 
     /// The results of the last sample.
     pub fn estimate(&self) -> Estimate<'_, T> {
+        let found = self.found.borrow();
         Estimate {
-            selected: &self.found.selected,
+            selected: &found.selected,
             activity: self.arena.activity,
             mean: self.arena.mean,
             variance: self.arena.variance,
-            map_latents: &self.found.map,
-            map_values: self.arena.map_values.get(..self.found.map.len()).unwrap_or(&[]),
-            evidence: self.found.evidence,
-            order: &self.found.order,
+            map_latents: &found.map,
+            map_values: self.arena.map_values.get(..found.map.len()).unwrap_or(&[]),
+            evidence: found.evidence,
+            order: &found.order,
             second: self.arena.sums.second,
         }
     }

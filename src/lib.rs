@@ -53,7 +53,7 @@ mod inference;
 #[doc(hidden)]
 pub mod doc;
 
-pub use arena::{Detail, arena_len};
+pub use arena::{Detail, STATE_BASE, arena_len, state_bytes};
 pub use blob::{Aligned, Blob};
 pub use error::{BlobError, Error, ModelError};
 pub use inference::{Estimate, Found, Inference};

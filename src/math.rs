@@ -11,7 +11,7 @@ use core::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 ///
 /// ```
 /// use spikelet::math::Real;
-/// assert_eq!(f32::ONE.exp().ln(), 1.0);
+/// assert_eq!(<f32 as Real>::ln(<f32 as Real>::exp(2.0)), 2.0);
 /// ```
 pub trait Real:
     Copy

@@ -1,1 +1,39 @@
-//! x
+//! The C interface: nothing but translation between C's pointers and the core crate.
+//!
+//! `include/spikelet.h` is generated from this crate and is its documentation for C users. The
+//! functions are in [`api`], what they exchange in [`types`]; raw pointers are touched in `pointers`
+//! only.
+#![no_std]
+
+// On a desktop std brings the panic handler; nothing else of it is used.
+#[cfg(not(target_os = "none"))]
+extern crate std;
+
+pub mod api;
+mod pointers;
+pub mod types;
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(all(target_os = "none", feature = "panic-handler"))]
+mod panic {
+    #[panic_handler]
+    fn panic(_: &core::panic::PanicInfo) -> ! {
+        #[cfg(feature = "panic-gate")]
+        {
+            unsafe extern "C" {
+                fn spikelet_panic_path_survives() -> !;
+            }
+            #[allow(unsafe_code)]
+            // SAFETY: never runs; the function does not exist, and linking fails if this is reachable.
+            unsafe {
+                spikelet_panic_path_survives()
+            }
+        }
+        #[cfg(not(feature = "panic-gate"))]
+        loop {
+            core::hint::spin_loop();
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The functions of `include/spikelet.h`.
+#![allow(unsafe_code)] // exported names; every dereference is in `pointers`
+
+use crate::pointers::{create, open, put, slice, slice_mut};
+use crate::types::{SPK_API_VERSION, SPK_BLOB_VERSION, SPK_OK, TEXTS, blob_status, status};
+use crate::types::{spk_estimate, spk_info, spk_state, spk_status};
+use core::ffi::{CStr, c_char, c_void};
+use spikelet::{Blob, Found, Inference, state_bytes};
+
+/// `?` on the inside, a status on the outside.
+fn done(result: Result<(), spk_status>) -> spk_status {
+    result.err().unwrap_or(SPK_OK)
+}
+
+/// # Safety
+/// Unless NULL, `blob` points to `len` bytes that stay as they are during `'a`.
+unsafe fn parse<'a>(blob: *const c_void, len: usize) -> Result<Blob<'a>, spk_status> {
+    // SAFETY: promised by the caller.
+    Blob::parse(unsafe { slice(blob.cast::<u8>(), len)? }).map_err(blob_status)
+}
+
+/// Checks a blob and says what is in it.
+///
+/// @param blob      the blob, aligned to SPK_STATE_ALIGN bytes
+/// @param blob_len  bytes readable there; more than the blob has is fine
+/// @param info      filled in on success
+/// @return SPK_OK, or why the blob is refused
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_inspect(blob: *const c_void, blob_len: usize, info: *mut spk_info) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller, as documented above.
+        let model = unsafe { parse(blob, blob_len)? }.model();
+        let (shape, operations) = (model.shape, model.operations());
+        let found = spk_info {
+            dims: shape.dims as u32,
+            latents: shape.latents as u32,
+            selected: shape.selected as u32,
+            max_active: shape.max_active as u32,
+            states: shape.states(),
+            operations: operations.total(),
+            operations_loud: operations.refinement,
+            state_size: state_bytes(shape),
+        };
+        // SAFETY: as above.
+        unsafe { put(info, found) }
+    })())
+}
+
+/// Bytes of memory that spk_init() needs for this blob; 0 when the blob is refused (spk_inspect()
+/// says why). The same on every target, and in the exported model header as a macro.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_state_size(blob: *const c_void, blob_len: usize) -> usize {
+    // SAFETY: promised by the caller: `blob` is NULL or points to `blob_len` readable bytes.
+    unsafe { parse(blob, blob_len) }.map_or(0, |blob| state_bytes(blob.model().shape))
+}
+
+/// Checks a blob and makes a state for one stream of samples. Several states can share a blob.
+///
+/// @param memory      memory for the state, aligned to SPK_STATE_ALIGN bytes; it belongs to the state
+///                    from now on. There is nothing to free: when done, just reuse it.
+/// @param memory_len  bytes there, at least spk_state_size()
+/// @param blob        the blob, aligned to SPK_STATE_ALIGN bytes. It is not copied: it must stay in
+///                    place and unchanged as long as the state is used.
+/// @param blob_len    bytes readable there
+/// @param state       set on success
+/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_MEMORY or a SPK_ERR_BLOB_ code
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_init(
+    memory: *mut c_void,
+    memory_len: usize,
+    blob: *const c_void,
+    blob_len: usize,
+    state: *mut *mut spk_state,
+) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller, as documented above.
+        unsafe {
+            put(state, core::ptr::null_mut())?;
+            let model = parse(blob, blob_len)?.model();
+            put(state, create(memory, memory_len, model)?)
+        }
+    })())
+}
+
+/// Infers the sources of one sample. Takes at most the work that spk_inspect() states, allocates
+/// nothing and does not block. Not reentrant for one state; different states are independent.
+///
+/// @param state       from spk_init()
+/// @param sample      the sample: `sample_len` finite numbers in the units the model was trained in
+/// @param sample_len  the model's `dims`
+/// @param estimate    filled in on success
+/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, SPK_ERR_LENGTH, SPK_ERR_NOT_FINITE
+///         or SPK_ERR_RANGE
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_process(
+    state: *mut spk_state,
+    sample: *const f32,
+    sample_len: usize,
+    estimate: *mut spk_estimate,
+) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller, as documented above.
+        let (state, arena) = unsafe { open(state)? };
+        // SAFETY: as above.
+        let sample = unsafe { slice(sample, sample_len)? };
+        let mut inference = Inference::over(state.model, arena, &mut state.found).map_err(status)?;
+        let found = inference.infer(sample).map_err(status)?;
+        let found = spk_estimate {
+            activity: found.activity.as_ptr(),
+            mean: found.mean.as_ptr(),
+            variance: found.variance.as_ptr(),
+            selected: found.selected.as_ptr(),
+            map_latents: found.map_latents.as_ptr(),
+            map_values: found.map_values.as_ptr(),
+            latents: found.activity.len() as u32,
+            selected_len: found.selected.len() as u32,
+            map_len: found.map_latents.len() as u32,
+            evidence: found.evidence,
+        };
+        // SAFETY: as above.
+        unsafe { put(estimate, found) }
+    })())
+}
+
+/// The last sample without its noise: the dictionary times the posterior means.
+///
+/// @param state    from spk_init()
+/// @param out      filled with `out_len` numbers
+/// @param out_len  the model's `dims`
+/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE or SPK_ERR_LENGTH
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_reconstruct(state: *mut spk_state, out: *mut f32, out_len: usize) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller, as documented above.
+        let (state, arena) = unsafe { open(state)? };
+        // SAFETY: as above.
+        let out = unsafe { slice_mut(out, out_len)? };
+        let inference = Inference::over(state.model, arena, &mut state.found).map_err(status)?;
+        inference.reconstruct(out).map_err(status)
+    })())
+}
+
+/// Forgets the samples seen so far, as if the state had just been made.
+///
+/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT or SPK_ERR_STATE
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_reset(state: *mut spk_state) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller: `state` is NULL or comes from spk_init().
+        let (state, arena) = unsafe { open(state)? };
+        state.found = Found::default();
+        arena.fill(0.0);
+        Ok(())
+    })())
+}
+
+/// A status in words: a static, NUL-terminated English text, also for numbers that are no status.
+#[unsafe(no_mangle)]
+pub extern "C" fn spk_status_str(status: spk_status) -> *const c_char {
+    let known = TEXTS.iter().find(|(code, _)| *code == status);
+    known.map_or(c"not a status of this library", |(_, text): &(_, &CStr)| text).as_ptr()
+}
+
+/// SPK_API_VERSION of the library that is linked; compare it with the one of this header.
+#[unsafe(no_mangle)]
+pub extern "C" fn spk_api_version() -> u32 {
+    SPK_API_VERSION
+}
+
+/// SPK_BLOB_VERSION of the library that is linked.
+#[unsafe(no_mangle)]
+pub extern "C" fn spk_blob_version() -> u32 {
+    SPK_BLOB_VERSION
+}

@@ -1,0 +1,152 @@
+//! What crosses the border: status codes, results, the opaque state.
+#![allow(non_camel_case_types)] // C's names
+
+use spikelet::{BlobError, Error, Found, Model, ModelError, STATE_BASE};
+
+/// Result of every call that can fail: SPK_OK or one of the negative SPK_ERR_ codes.
+/// A code never changes its meaning; spk_status_str() puts it in words.
+pub type spk_status = i32;
+
+/// Done.
+pub const SPK_OK: spk_status = 0;
+/// A pointer that must not be NULL is.
+pub const SPK_ERR_NULL: spk_status = -1;
+/// Memory, blob or sample do not start on the boundary they need (8, 8 and 4 bytes).
+pub const SPK_ERR_ALIGNMENT: spk_status = -2;
+/// The memory is smaller than spk_state_size() says.
+pub const SPK_ERR_MEMORY: spk_status = -3;
+/// The state was not initialised by spk_init(), or was overwritten.
+pub const SPK_ERR_STATE: spk_status = -4;
+/// An array does not have as many entries as the model says.
+pub const SPK_ERR_LENGTH: spk_status = -5;
+/// NaN or infinity in the sample. The results of the sample before are still there.
+pub const SPK_ERR_NOT_FINITE: spk_status = -6;
+/// The sample is finite, but too large for the precision of the model. There are no results.
+pub const SPK_ERR_RANGE: spk_status = -7;
+/// Fewer bytes than the blob says it has.
+pub const SPK_ERR_BLOB_TRUNCATED: spk_status = -20;
+/// The bytes are not a Spikelet blob.
+pub const SPK_ERR_BLOB_MAGIC: spk_status = -21;
+/// The blob has a format version that this library does not know.
+pub const SPK_ERR_BLOB_VERSION: spk_status = -22;
+/// The blob was damaged: its checksum does not fit.
+pub const SPK_ERR_BLOB_CHECKSUM: spk_status = -23;
+/// The blob needs something this library does not know: a model kind, an encoding, a section.
+pub const SPK_ERR_BLOB_UNKNOWN: spk_status = -24;
+/// The sections of the blob are inconsistent.
+pub const SPK_ERR_BLOB_SECTION: spk_status = -25;
+/// The parameters in the blob do not make a model.
+pub const SPK_ERR_BLOB_MODEL: spk_status = -26;
+/// The model preselects or activates more latents than this library was built for.
+pub const SPK_ERR_BLOB_CAPACITY: spk_status = -27;
+
+/// Version of this interface: the functions, types and codes of this header.
+pub const SPK_API_VERSION: u32 = 1;
+/// Version of the blob format that this library reads.
+pub const SPK_BLOB_VERSION: u32 = 1;
+/// Alignment in bytes of the memory for a state and of a blob.
+pub const SPK_STATE_ALIGN: usize = 8;
+
+/// One stream of samples. Opaque; lives in memory of the caller. It may be copied or moved as bytes
+/// (to memory with the same alignment) as long as the blob stays where it is.
+#[repr(C, align(8))]
+pub struct spk_state {
+    pub(crate) magic: u32,
+    pub(crate) model: Model<'static, f32>,
+    pub(crate) found: Found<f32>,
+}
+
+const _: () = assert!(size_of::<spk_state>() <= STATE_BASE, "raise spikelet::STATE_BASE");
+const _: () = assert!(align_of::<spk_state>() == SPK_STATE_ALIGN && STATE_BASE.is_multiple_of(SPK_STATE_ALIGN));
+
+/// What a blob holds.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct spk_info {
+    /// D: entries of a sample.
+    pub dims: u32,
+    /// H: latents, that is sources.
+    pub latents: u32,
+    /// H': latents preselected for each sample.
+    pub selected: u32,
+    /// gamma: most latents that are on in one state.
+    pub max_active: u32,
+    /// States looked at per sample.
+    pub states: u64,
+    /// Bound on the multiply-adds per sample; a sample far above the noise may take `operations_loud` more.
+    pub operations: u64,
+    /// See `operations`.
+    pub operations_loud: u64,
+    /// Bytes of memory that spk_init() needs.
+    pub state_size: usize,
+}
+
+/// The posterior of one sample. The arrays lie in the state's memory; they are valid until the next
+/// call with that state.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct spk_estimate {
+    /// Probability that each source is on, 0 to 1. `latents` entries.
+    pub activity: *const f32,
+    /// Posterior mean of each source, in units of the dictionary's columns. `latents` entries.
+    pub mean: *const f32,
+    /// Posterior variance of each source. `latents` entries.
+    pub variance: *const f32,
+    /// The preselected latents, best first. `selected_len` entries.
+    pub selected: *const u16,
+    /// The latents that are on in the most probable state, ascending. `map_len` entries, maybe 0.
+    pub map_latents: *const u16,
+    /// Their values in that state. `map_len` entries.
+    pub map_values: *const f32,
+    /// Number of latents.
+    pub latents: u32,
+    /// Number of preselected latents.
+    pub selected_len: u32,
+    /// Number of latents that are on in the most probable state.
+    pub map_len: u32,
+    /// Natural logarithm of the probability density of the sample, summed over the states looked at.
+    pub evidence: f32,
+}
+
+pub(crate) fn blob_status(error: BlobError) -> spk_status {
+    match error {
+        BlobError::Misaligned => SPK_ERR_ALIGNMENT,
+        BlobError::Truncated { .. } | BlobError::Length { .. } => SPK_ERR_BLOB_TRUNCATED,
+        BlobError::Magic => SPK_ERR_BLOB_MAGIC,
+        BlobError::Version { .. } => SPK_ERR_BLOB_VERSION,
+        BlobError::Checksum { .. } => SPK_ERR_BLOB_CHECKSUM,
+        BlobError::Unknown { .. } | BlobError::UnknownSection { .. } => SPK_ERR_BLOB_UNKNOWN,
+        BlobError::Model(ModelError::Capacity { .. }) => SPK_ERR_BLOB_CAPACITY,
+        BlobError::Model(_) => SPK_ERR_BLOB_MODEL,
+        _ => SPK_ERR_BLOB_SECTION,
+    }
+}
+
+pub(crate) fn status(error: Error) -> spk_status {
+    match error {
+        Error::Memory { .. } => SPK_ERR_MEMORY,
+        Error::SampleLength { .. } => SPK_ERR_LENGTH,
+        Error::SampleNotFinite { .. } => SPK_ERR_NOT_FINITE,
+        _ => SPK_ERR_RANGE,
+    }
+}
+
+/// Every code and its words, NUL-terminated for C.
+pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 16] = [
+    (SPK_OK, c"done"),
+    (SPK_ERR_NULL, c"a pointer is NULL"),
+    (SPK_ERR_ALIGNMENT, c"memory, blob or sample is not aligned"),
+    (SPK_ERR_MEMORY, c"the memory is smaller than spk_state_size() says"),
+    (SPK_ERR_STATE, c"the state was not initialised"),
+    (SPK_ERR_LENGTH, c"an array has another length than the model says"),
+    (SPK_ERR_NOT_FINITE, c"NaN or infinity in the sample"),
+    (SPK_ERR_RANGE, c"the sample is too large for the precision of the model"),
+    (SPK_ERR_BLOB_TRUNCATED, c"the blob is truncated"),
+    (SPK_ERR_BLOB_MAGIC, c"not a Spikelet blob"),
+    (SPK_ERR_BLOB_VERSION, c"the blob has an unknown format version"),
+    (SPK_ERR_BLOB_CHECKSUM, c"the blob is damaged: its checksum does not fit"),
+    (SPK_ERR_BLOB_UNKNOWN, c"the blob needs something this library does not know"),
+    (SPK_ERR_BLOB_SECTION, c"the sections of the blob are inconsistent"),
+    (SPK_ERR_BLOB_MODEL, c"the parameters in the blob do not make a model"),
+    (SPK_ERR_BLOB_CAPACITY, c"the model is larger than this library was built for"),
+];
