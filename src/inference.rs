@@ -143,7 +143,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         let ascending = sorted(&found.selected);
         let order = match model.states {
             // Siblings are visited from the last position down: the best latents go last.
-            States::Grown => found.selected.iter().rev().copied().collect(),
+            States::Grown => reversed(&found.selected),
             States::Table(_) => ascending.clone(),
         };
         let mut block = Block::gather(model, order, arena.projection, reborrow_block(&mut arena.block));
@@ -311,6 +311,15 @@ fn sorted(latents: &[u16]) -> Vec<u16, MAX_SELECTED> {
         let _ = ascending.push(carried); // same capacity
     }
     ascending
+}
+
+/// Worst first.
+fn reversed(latents: &[u16]) -> Vec<u16, MAX_SELECTED> {
+    let mut reversed = Vec::new();
+    for &latent in latents.iter().rev() {
+        let _ = reversed.push(latent); // same capacity
+    }
+    reversed
 }
 
 /// Positions to latents, ascending, their values along with them.

@@ -48,10 +48,20 @@ fn whiten_twice<T: Real>(factor: &[T], sample: &[T], weighted: &mut [T]) -> T {
     energy
 }
 
+/// The panels of a packed matrix with `dims` rows. (`chunks_exact` with a length only known at run
+/// time would bring a panic path.)
+pub(crate) fn panels<T>(packed: &[T], dims: usize) -> impl Iterator<Item = &[T]> {
+    let mut rest = packed;
+    core::iter::from_fn(move || {
+        let (panel, tail) = rest.split_at_checked(dims * PANEL)?;
+        rest = tail;
+        Some(panel)
+    })
+}
+
 /// b = W^T u for all latents.
 pub(crate) fn project<T: Real>(dictionary: &[T], weighted: &[T], projection: &mut [T]) {
-    let panels = dictionary.chunks_exact((weighted.len() * PANEL).max(1));
-    for (panel, b) in panels.zip(projection.chunks_mut(PANEL)) {
+    for (panel, b) in panels(dictionary, weighted.len()).zip(projection.chunks_mut(PANEL)) {
         let mut sums = [T::ZERO; PANEL];
         for (w, &u) in panel.chunks_exact(PANEL).zip(weighted) {
             for (sum, &w) in sums.iter_mut().zip(w) {

@@ -6,6 +6,7 @@
 use crate::capacity::MAX_SELECTED;
 use crate::math::Real;
 use crate::model::{Model, PANEL, Selection};
+use crate::project::panels;
 use heapless::Vec;
 
 /// The singleton state of latent h: all that one latent alone can say about the sample.
@@ -65,8 +66,8 @@ pub(crate) fn score<T: Real>(model: &Model<'_, T>, sample: &[T], projection: &[T
 
 /// -1/2 sum_d (y_d - W_dh mu_h)^2 a_dh, panel by panel [003 eq. 10, corrected factor].
 fn independent<T: Real>(model: &Model<'_, T>, sample: &[T], precision: &[T], scores: &mut [T]) {
-    let stride = (sample.len() * PANEL).max(1);
-    let panels = model.dictionary.chunks_exact(stride).zip(precision.chunks_exact(stride));
+    let dims = sample.len();
+    let panels = panels(model.dictionary, dims).zip(panels(precision, dims));
     let outputs = scores.chunks_mut(PANEL).zip(model.slab_mean.chunks(PANEL));
     for ((w, a), (scores, mean)) in panels.zip(outputs) {
         let mut sums = [T::ZERO; PANEL];

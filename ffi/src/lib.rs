@@ -17,19 +17,19 @@ pub mod types;
 mod tests;
 
 #[cfg(all(target_os = "none", feature = "panic-handler"))]
+#[allow(unsafe_code)]
 mod panic {
+    #[cfg(feature = "panic-gate")]
+    unsafe extern "C" {
+        fn spikelet_panic_path_survives() -> !;
+    }
+
     #[panic_handler]
     fn panic(_: &core::panic::PanicInfo) -> ! {
         #[cfg(feature = "panic-gate")]
-        {
-            unsafe extern "C" {
-                fn spikelet_panic_path_survives() -> !;
-            }
-            #[allow(unsafe_code)]
-            // SAFETY: never runs; the function does not exist, and linking fails if this is reachable.
-            unsafe {
-                spikelet_panic_path_survives()
-            }
+        // SAFETY: never runs: the function does not exist, and linking fails if this is reachable.
+        unsafe {
+            spikelet_panic_path_survives()
         }
         #[cfg(not(feature = "panic-gate"))]
         loop {
