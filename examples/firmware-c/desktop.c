@@ -1,7 +1,7 @@
 /*
  * The desktop twin of main.c: the same calls on the same model, the digest to compare with.
  *
- *   desktop model.spk samples.f32 dims [count]
+ *   desktop model.spk samples.f32
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,37 +39,33 @@ static void *read_file(const char *path, size_t *len)
 
 int main(int argc, char **argv)
 {
-    size_t blob_len, samples_len, arena;
+    size_t blob_len, samples_len;
     uint64_t digest = DIGEST_START;
+    spk_info info;
     spk_state *state;
 
-    if (argc < 4)
-        fail("usage", "desktop model.spk samples.f32 dims [count]");
+    if (argc != 3)
+        fail("usage", "desktop model.spk samples.f32");
 
     const void *blob = read_file(argv[1], &blob_len);
     const float *samples = read_file(argv[2], &samples_len);
-    const size_t dims = strtoul(argv[3], NULL, 10);
-    if (!dims)
-        fail(argv[3], "not a number of values in a sample");
-    size_t count = samples_len / (dims * sizeof *samples);
-    if (argc > 4 && strtoul(argv[4], NULL, 10) < count)
-        count = strtoul(argv[4], NULL, 10);
+    must(spk_inspect(blob, blob_len, &info), argv[1]);
 
-    arena = spk_state_size(blob, blob_len);
-    void *memory = malloc(arena);
-    float *reconstruction = malloc(dims * sizeof *reconstruction);
+    const size_t count = samples_len / sizeof *samples / info.dims;
+    void *memory = malloc(info.state_size);
+    float *reconstruction = malloc(info.dims * sizeof *reconstruction);
     if (!memory || !reconstruction)
         fail("malloc", "no memory");
-    must(spk_init(memory, arena, blob, blob_len, &state), "spk_init");
+    must(spk_init(memory, info.state_size, blob, blob_len, &state), "spk_init");
 
     for (size_t n = 0; n < count; n++) {
         spk_estimate estimate;
 
-        must(spk_process(state, &samples[n * dims], dims, &estimate), "spk_process");
-        must(spk_reconstruct(state, reconstruction, dims), "spk_reconstruct");
+        must(spk_process(state, &samples[n * info.dims], info.dims, &estimate), "spk_process");
         digest = digest_estimate(digest, &estimate);
-        digest = digest_bytes(digest, reconstruction, dims * sizeof *reconstruction);
+        must(spk_reconstruct(state, reconstruction, info.dims), "spk_reconstruct");
+        digest = digest_bytes(digest, reconstruction, info.dims * sizeof *reconstruction);
     }
-    printf("%s digest=%016llx samples=%zu arena=%zu\n", argv[1], (unsigned long long)digest, count, arena);
+    printf("%s digest=%016llx samples=%zu arena=%zu\n", argv[1], (unsigned long long)digest, count, info.state_size);
     return 0;
 }

@@ -13,7 +13,7 @@
 #include "model.h"
 #include "spikelet.h"
 
-/* The only memory the library gets. spk_state_size() tells how much of it a model needs; uint64_t gives
+/* The only memory the library gets. spk_info.state_size tells how much of it a model needs; uint64_t gives
  * the alignment that SPK_STATE_ALIGN asks for. */
 static uint64_t memory[MEMORY_BYTES / sizeof(uint64_t)];
 
@@ -33,19 +33,20 @@ static void must(spk_status status, const char *what)
 
 int main(void)
 {
-    const size_t arena = spk_state_size(model_blob, model_blob_size);
     const uint32_t samples = model_samples_size / (MODEL_DIMS * sizeof(float));
     uint64_t digest = DIGEST_START;
+    spk_info info;
     spk_state *state;
 
+    must(spk_inspect(model_blob, model_blob_size, &info), "spk_inspect");
     must(spk_init(memory, sizeof memory, model_blob, model_blob_size, &state), "spk_init");
 
     for (uint32_t n = 0; n < samples; n++) {
         spk_estimate estimate;
 
         must(spk_process(state, &model_samples[n * MODEL_DIMS], MODEL_DIMS, &estimate), "spk_process");
-        must(spk_reconstruct(state, reconstruction, MODEL_DIMS), "spk_reconstruct");
         digest = digest_estimate(digest, &estimate);
+        must(spk_reconstruct(state, reconstruction, MODEL_DIMS), "spk_reconstruct");
         digest = digest_bytes(digest, reconstruction, sizeof reconstruction);
     }
 
@@ -53,7 +54,7 @@ int main(void)
     print_hex(digest);
     print_value(" samples=", samples);
     print_value(" stack=", board_stack_used());
-    print_value(" arena=", (uint32_t)arena);
+    print_value(" arena=", (uint32_t)info.state_size);
     print("\n");
     return 0;
 }

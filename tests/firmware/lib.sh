@@ -50,7 +50,6 @@ binutils() {
 }
 
 # build_staticlib TRIPLE: fat LTO into one object; the panic handler calls a symbol that does not exist.
-# (`cargo build` would also make the rlib, and then leaves out LTO.)
 build_staticlib() {
     cargo rustc --quiet --manifest-path "$root/Cargo.toml" -p spikelet-ffi --release --crate-type staticlib \
         --target "$1" --features panic-gate
@@ -59,12 +58,12 @@ build_staticlib() {
 # ship TRIPLE [ARCHIVE [OUT]]: of a Rust static library, keeps what the spk_ functions reach, and nothing that
 # could clash with the firmware's own libc, libm, libgcc or Rust code. Fails if that includes a panic.
 ship() {
-    local triple=$1 archive=${2:-$target/$1/release/libspikelet.a} out=${3:-$target/ship/$1/libspikelet.a}
+    local triple=$1 archive=${2:-$target/$1/release/libspikelet_ffi.a} out=${3:-$target/ship/$1/libspikelet.a}
     local tool work object format=() roots
     tool=$(binutils "$triple")
     work=$(mktemp -d)
     # The other members are compiler_builtins: memcpy, expf, __aeabi_fadd ... all of them weak and visible.
-    object=$("${tool}ar" t "$archive" | grep '\.spikelet\.') || die "$archive: no object of ours"
+    object=$("${tool}ar" t "$archive" | grep spikelet) || die "$archive: no object of ours"
     [ "$(wc -l <<<"$object")" = 1 ] || die "$archive: several objects, so LTO did not run: $object"
     (cd "$work" && "${tool}ar" x "$archive" "$object")
 
