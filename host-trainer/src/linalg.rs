@@ -18,6 +18,21 @@ pub(crate) fn cholesky_inverse(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
 
 /// G = W^T Sigma^-1 W (H x H, row-major).
 pub(crate) fn gram(parameters: &Parameters) -> Result<Vec<f64>> {
+    let h = parameters.latents;
+    let whitened = whitened(parameters)?;
+    let mut gram = Mat::<f64>::zeros(h, h);
+    matmul(gram.as_mut(), Accum::Replace, whitened.transpose(), whitened.as_ref(), 1.0, Par::Seq);
+    Ok((0..h * h).map(|i| gram[(i / h, i % h)]).collect())
+}
+
+/// The diagonal of [`gram`] without the rest, to rounding.
+pub(crate) fn gram_diagonal(parameters: &Parameters) -> Result<Vec<f64>> {
+    let whitened = whitened(parameters)?;
+    Ok((0..parameters.latents).map(|h| whitened.col(h).squared_norm_l2()).collect())
+}
+
+/// L^-1 W with L L^T = Sigma. (D x H)
+fn whitened(parameters: &Parameters) -> Result<Mat<f64>> {
     let (d, h) = (parameters.dims, parameters.latents);
     let mut whitened = MatRef::from_row_major_slice(&parameters.dictionary, d, h).to_owned();
     match &parameters.noise {
@@ -39,7 +54,5 @@ pub(crate) fn gram(parameters: &Parameters) -> Result<Vec<f64>> {
             }
         }
     }
-    let mut gram = Mat::<f64>::zeros(h, h);
-    matmul(gram.as_mut(), Accum::Replace, whitened.transpose(), whitened.as_ref(), 1.0, Par::Seq);
-    Ok((0..h * h).map(|i| gram[(i / h, i % h)]).collect())
+    Ok(whitened)
 }

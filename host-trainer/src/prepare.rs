@@ -3,14 +3,18 @@
 //! The dictionary is rounded to the target precision first and everything else follows from the
 //! rounded one in `f64`, so that the numbers of a model agree with each other.
 
-use crate::linalg::{cholesky_inverse, gram};
+use crate::linalg::{cholesky_inverse, gram, gram_diagonal};
 use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use crate::{Error, Result};
+use spikelet::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use spikelet::math::{Real, binomial};
-use spikelet::model::{Model, Noise, PANEL, Selection, Shape, StateTable, States};
+use spikelet::model::{MAX_STATES, Model, Noise, PANEL, Selection, Shape, StateTable, States};
 
 /// A Gram matrix up to this many bytes (in f32) is stored without asking what else is.
 const SMALL_GRAM_BYTES: usize = 8 * 1024;
+
+/// Of more latents than this, the Gram matrix is only made when it is part of the model (128 MiB in f64).
+const LARGE_GRAM: usize = 4096;
 
 /// Names of the selection scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -98,11 +102,35 @@ impl<T: Real> Prepared<T> {
             dictionary: parameters.dictionary.iter().map(|&w| T::from_f64(w).to_f64()).collect(),
             ..parameters.clone()
         };
+        if let Some(i) = rounded.dictionary.iter().position(|w| !w.is_finite()) {
+            let what = format!("{:e} does not fit a 32-bit number", parameters.dictionary[i]);
+            let place = format!("W[{}, {}]", i / h, i % h);
+            return Err(Error::input(what, place, "rescale data and dictionary"));
+        }
         let (noise, noise_kind, log_det_noise) = noise(&parameters.noise, d)?;
-        let gram = gram(&rounded)?;
-        let diagonal: Vec<f64> = (0..h).map(|i| gram[i * h + i]).collect();
-        let variances = parameters.slab_variances();
+        let keep_gram = match options.gram {
+            GramName::Stored => true,
+            GramName::Computed if noise_kind == NoiseKind::Full => {
+                let advice = "leave the flag away or use diagonal noise";
+                return Err(Error::input("full noise needs the Gram matrix", "--gram computed", advice));
+            }
+            GramName::Computed => false,
+            GramName::Auto => {
+                let bytes = h * (h + 1) * 2;
+                noise_kind == NoiseKind::Full || bytes <= SMALL_GRAM_BYTES.max(d * h * 4)
+            }
+        };
         let full_slab = matches!(parameters.slab_cov, SlabCov::Full(_));
+        let wants_table = full_slab || options.states == Some(StatesName::Table);
+        // The whole matrix of 65535 latents would take 34 GB, so it is not made where nothing needs it.
+        let (gram, diagonal) = if keep_gram || wants_table || h <= LARGE_GRAM {
+            let gram = gram(&rounded)?;
+            let diagonal: Vec<f64> = (0..h).map(|i| gram[i * h + i]).collect();
+            (gram, diagonal)
+        } else {
+            (Vec::new(), gram_diagonal(&rounded)?)
+        };
+        let variances = parameters.slab_variances();
         if let SlabCov::Full(psi) = &parameters.slab_cov {
             cholesky_inverse(psi, h).ok_or_else(|| not_definite("psi2"))?;
         }
@@ -121,18 +149,6 @@ impl<T: Real> Prepared<T> {
         let selection = match options.selection {
             SelectionName::Singleton => None,
             SelectionName::Independent => Some(independent(&rounded)),
-        };
-        let keep_gram = match options.gram {
-            GramName::Stored => true,
-            GramName::Computed if noise_kind == NoiseKind::Full => {
-                let advice = "leave the flag away or use diagonal noise";
-                return Err(Error::input("full noise needs the Gram matrix", "--gram computed", advice));
-            }
-            GramName::Computed => false,
-            GramName::Auto => {
-                let bytes = h * (h + 1) * 2;
-                noise_kind == NoiseKind::Full || bytes <= SMALL_GRAM_BYTES.max(d * h * 4)
-            }
         };
         let logit = |p: f64| p.ln() - (-p).ln_1p();
         let log_off: f64 = parameters.prior.iter().map(|&p| (-p).ln_1p()).sum();
@@ -195,8 +211,13 @@ impl<T: Real> Prepared<T> {
     }
 }
 
-fn check_truncation(shape: Shape) -> Result<()> {
+/// Refuses what the core would refuse, in the words of the command line.
+pub(crate) fn check_truncation(shape: Shape) -> Result<()> {
     let Shape { latents, selected, max_active, .. } = shape;
+    if latents > usize::from(u16::MAX) {
+        let what = format!("{latents} latents are more than 65535");
+        return Err(Error::input(what, "W", "give a D x H matrix with fewer columns"));
+    }
     if selected == 0 || selected > latents {
         let advice = format!("choose 1 to {latents}, the number of latents");
         return Err(Error::input(format_args!("cannot preselect {selected} latents"), "--selected", advice));
@@ -208,6 +229,23 @@ fn check_truncation(shape: Shape) -> Result<()> {
             "--max-active",
             advice,
         ));
+    }
+    for (flag, variable, value, most) in [
+        ("--selected", "SPIKELET_MAX_SELECTED", selected, MAX_SELECTED),
+        ("--max-active", "SPIKELET_MAX_ACTIVE", max_active, MAX_ACTIVE),
+    ] {
+        if value > most {
+            let advice = format!("choose {most} or less, or build with {variable}={value}");
+            return Err(Error::input(
+                format_args!("{value} latents are more than this build has room for"),
+                flag,
+                advice,
+            ));
+        }
+    }
+    if shape.states() > MAX_STATES {
+        let what = format!("up to {max_active} of {selected} latents on are more than 2^32 states per sample");
+        return Err(Error::input(what, "--max-active", "lower it, or lower --selected"));
     }
     Ok(())
 }
