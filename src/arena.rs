@@ -25,15 +25,22 @@ pub enum Detail {
 /// use spikelet::{Detail, Shape, arena_len};
 /// const SHAPE: Shape = Shape { dims: 4, latents: 6, selected: 6, max_active: 3, singletons: true };
 /// let memory = [0.0f32; arena_len(SHAPE, Detail::Marginals)];
-/// assert_eq!(memory.len(), 163);
+/// assert_eq!(memory.len(), 257);
 /// ```
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
-    let marginals = 2 * d + 4 * h + s * s + 10 * s + triangle(a - 1) + 2 * triangle(a) + 4 * a + 2 * (a + 1);
+    let block = s * s + 6 * s;
+    let path = (3 * a + triangle(a - 1)) * s + a.saturating_sub(2) * s * s + 4 * a + 2 * triangle(a - 1);
+    let marginals = 2 * d + 4 * h + block + path + 4 * s + a;
     match detail {
         Detail::Marginals => marginals,
-        Detail::SecondMoments => marginals + s * s + a * (a + 1) * (a + 2) / 6,
+        Detail::SecondMoments => marginals + s * s + triangle(a) + covariances_len(a),
     }
+}
+
+/// 1 + 3 + 6 + ...: packed covariances of states with 1 to a - 1 latents on.
+const fn covariances_len(a: usize) -> usize {
+    (a - 1) * a * (a + 1) / 6
 }
 
 /// Bytes of memory that the C interface asks for per stream, the same on every target: a fixed part
@@ -62,6 +69,8 @@ pub(crate) struct Arena<'m, T> {
     pub variance: &'m mut [T],
     pub block: BlockMemory<'m, T>,
     pub path: PathMemory<'m, T>,
+    /// Log joints of the children of the states on the path, per depth. (A x S)
+    pub log_joints: &'m mut [T],
     pub sums: SumMemory<'m, T>,
     /// Coefficients of the best state. (A)
     pub map_values: &'m mut [T],
@@ -79,19 +88,29 @@ pub(crate) struct BlockMemory<'m, T> {
     pub reference: &'m mut [T],
 }
 
-/// What belongs to the state the walk is at, one entry or row per active latent.
+/// What belongs to the state the walk is at: see [`crate::grown`] and [`crate::table`].
 #[derive(Debug)]
 pub(crate) struct PathMemory<'m, T> {
-    pub rows: &'m mut [T],
-    pub pivot_inv: &'m mut [T],
-    pub coupling: &'m mut [T],
-    pub forward: &'m mut [T],
-    pub log_factor: &'m mut [T],
-    pub quadratic: &'m mut [T],
+    /// G_pp without what the active latents explain, per depth. (A x S)
+    pub left: &'m mut [T],
+    /// b_p without what they explain, per depth. (A x S)
+    pub seen: &'m mut [T],
+    /// M^-1 G_Ap per depth: k rows at depth k. (A (A - 1) / 2 x S)
+    pub share: &'m mut [T],
+    /// G_pq without what they explain, per depth but the first and the last. ((A - 2) x S x S)
+    pub cross: &'m mut [T],
+    /// Posterior means and variances per depth, packed. (A (A - 1) / 2)
+    pub means: &'m mut [T],
+    pub variances: &'m mut [T],
+    /// Posterior covariance per depth; empty without second moments.
+    pub covariances: &'m mut [T],
+    /// Of the state looked at last. (A, the covariance A (A + 1) / 2 or empty)
     pub mean: &'m mut [T],
     pub variance: &'m mut [T],
-    /// Posterior covariance per depth; empty without second moments.
     pub covariance: &'m mut [T],
+    /// Right-hand side and steps of a solution. (A)
+    pub v: &'m mut [T],
+    pub step: &'m mut [T],
 }
 
 /// Sums over states. (S each, `second` S x S or empty)
@@ -112,9 +131,9 @@ impl<'m, T: Real> Arena<'m, T> {
 
     fn cut(memory: &'m mut [T], shape: Shape, detail: Detail) -> Option<Self> {
         let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
-        let (second, covariance) = match detail {
-            Detail::Marginals => (0, 0),
-            Detail::SecondMoments => (s * s, a * (a + 1) * (a + 2) / 6),
+        let (second, covariance, covariances) = match detail {
+            Detail::Marginals => (0, 0, 0),
+            Detail::SecondMoments => (s * s, triangle(a), covariances_len(a)),
         };
         let mut rest = memory;
         let mut take = |len: usize| {
@@ -139,16 +158,20 @@ impl<'m, T: Real> Arena<'m, T> {
                 reference: take(s)?,
             },
             path: PathMemory {
-                rows: take(triangle(a - 1))?,
-                pivot_inv: take(a)?,
-                coupling: take(a)?,
-                forward: take(a)?,
-                log_factor: take(a + 1)?,
-                quadratic: take(a + 1)?,
-                mean: take(triangle(a))?,
-                variance: take(triangle(a))?,
+                left: take(a * s)?,
+                seen: take(a * s)?,
+                share: take(triangle(a - 1) * s)?,
+                cross: take(a.saturating_sub(2) * s * s)?,
+                means: take(triangle(a - 1))?,
+                variances: take(triangle(a - 1))?,
+                covariances: take(covariances)?,
+                mean: take(a)?,
+                variance: take(a)?,
                 covariance: take(covariance)?,
+                v: take(a)?,
+                step: take(a)?,
             },
+            log_joints: take(a * s)?,
             sums: SumMemory {
                 on: take(s)?,
                 off: take(s)?,

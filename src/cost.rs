@@ -58,14 +58,20 @@ impl<T: Real> Model<'_, T> {
         for k in 1..=a {
             let states = binomial(s, k);
             let update = match self.states {
-                // couple, settle; t, gain, kappa and Lambda's diagonal
-                States::Grown => (k - 1) * (k - 1) + 6 * (k - 1) + 6,
-                // L^-1 v, L^-T t, Lambda's diagonal; expansion point; slab
+                // pivot, gain; kappa and Lambda's diagonal
+                States::Grown => 9 + 3 * k,
+                // L^-1 v twice, L^-T t, Lambda's diagonal; expansion point; slab
                 States::Table(table) => {
                     let slab = if table.full_slab { k * k + k } else { 2 * k };
-                    3 * k * (k + 1) / 2 + k * k + 3 * k + slab
+                    2 * k * (k + 1) + 2 * (k * k + 3 * k + slab)
                 }
             };
+            if matches!(self.states, States::Grown) && k < a {
+                // Elimination touches the n latents after the last one (summed over the states with k
+                // on, C(s, k + 1) of them), and pairs of these where children have children.
+                let pairs = if k + 1 < a { binomial(s, k + 2).saturating_mul(2) + binomial(s, k + 1) } else { 0 };
+                walk = walk.saturating_add(binomial(s, k + 1).saturating_mul(k + 3)).saturating_add(pairs);
+            }
             walk = walk.saturating_add(states.saturating_mul(update + 4 * k));
             against_reference = against_reference.saturating_add(states.saturating_mul(a * (k + 1)));
         }

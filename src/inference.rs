@@ -149,11 +149,11 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         let mut block = Block::gather(model, order, arena.projection, reborrow_block(&mut arena.block));
         let scratch = Scratch {
             factor: Factor {
-                rows: arena.path.rows,
-                pivot_inv: arena.path.pivot_inv,
-                coupling: arena.path.coupling,
+                rows: arena.path.means,
+                pivot_inv: arena.path.mean,
+                coupling: arena.path.variance,
             },
-            forward: arena.path.forward,
+            forward: arena.path.v,
             change: arena.map_values,
             rest: arena.sums.first,
         };
@@ -170,12 +170,13 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         let (positions, max_active) = (block.len(), model.shape.max_active);
         match model.states {
             States::Grown => {
-                walk(positions, max_active, &mut Grown::new(&block, &mut arena.path), &mut sums);
+                let mut states = Grown::new(&block, max_active, &mut arena.path);
+                walk(positions, max_active, arena.log_joints, &mut states, &mut sums);
             }
             States::Table(table) => {
                 let latents = model.shape.latents;
                 let mut states = Tabled::new(&block, table, latents, max_active, &mut arena.path);
-                walk(positions, max_active, &mut states, &mut sums);
+                walk(positions, max_active, arena.log_joints, &mut states, &mut sums);
             }
         }
         let best_outside = outside.add(arena.activity, &mut sums);

@@ -8,7 +8,7 @@ use crate::block::Block;
 use crate::capacity::MAX_ACTIVE;
 use crate::math::Real;
 use crate::slices::{at, copy, lower_row, set};
-use crate::states::{StateModel, Visitor};
+use crate::states::{Moments, Visitor};
 use heapless::Vec;
 
 /// Sums over the states visited so far, all relative to e^anchor.
@@ -123,13 +123,13 @@ impl<T: Real> Visitor<T> for Sums<'_, '_, T> {
         !(log_joint < self.best - T::NEGLIGIBLE)
     }
 
-    fn visit(&mut self, path: &[u16], log_joint: T, state: &impl StateModel<T>) {
+    fn visit(&mut self, path: &[u16], log_joint: T, moments: Moments<'_, T>) {
         if log_joint - self.anchor > T::HEADROOM {
             self.rescale(log_joint);
         }
         let weight = (log_joint - self.anchor).exp();
         self.total += weight;
-        let (mean, variance) = state.coefficients(path);
+        let Moments { mean, variance, covariance } = moments;
         for ((&p, &kappa), &lambda) in path.iter().zip(mean).zip(variance) {
             let p = usize::from(p);
             let away = kappa - at(self.block.reference, p);
@@ -140,7 +140,7 @@ impl<T: Real> Visitor<T> for Sums<'_, '_, T> {
         }
         self.add_off(self.block.missing(path), weight);
         if !self.memory.second.is_empty() {
-            self.add_second(path, weight, mean, state.covariance(path));
+            self.add_second(path, weight, mean, covariance);
         }
         if log_joint >= self.best {
             self.best = log_joint;

@@ -1,72 +1,84 @@
 //! The walk over the kept states, depth first, and what a model kind has to provide for it.
 //!
-//! A state is a *path*: the positions (see [`crate::block`]) of its active latents, ascending. Every
-//! prefix of a path is visited before the path, so a kind can build each state from its parent.
-//! Siblings are visited from the last position down; the caller puts promising latents last, so
-//! that the probable states come early.
+//! A state is a *path*: the positions (see [`crate::block`]) of its active latents, ascending. All
+//! children of a state are evaluated together, before any of them is visited: most states are leaves,
+//! and a leaf then costs a few operations. Siblings are visited from the last position down; the
+//! caller puts promising latents last, so that the probable states come early.
 
 use crate::capacity::MAX_ACTIVE;
 use crate::math::Real;
+use crate::slices::{at, span_mut};
 use heapless::Vec;
 
 /// How one model kind evaluates states along the walk.
 pub(crate) trait StateModel<T> {
-    /// Log joint of the state `path` relative to the reference; its parent was extended and settled.
-    fn extend(&mut self, path: &[u16]) -> T;
-    /// Completes the state extended last: coefficients, and what its children need.
-    fn settle(&mut self, path: &[u16]);
-    /// Posterior mean and variance of each active latent of the settled state.
-    fn coefficients(&self, path: &[u16]) -> (&[T], &[T]);
-    /// Posterior covariance of the settled state, packed by rows; empty unless asked for.
-    fn covariance(&self, path: &[u16]) -> &[T];
+    /// Log joint of the empty state. All log joints of a sample share their reference.
+    fn empty(&mut self) -> T;
+    /// Posterior mean and variance of each active latent of `path`, whose parents are extended.
+    fn moments(&mut self, path: &[u16]) -> Moments<'_, T>;
+    /// Log joints of `path` plus position p, for every p after its last, into `children[p]`. The
+    /// parents of `path` are extended, its log joint is known, its moments were looked at last.
+    fn extend(&mut self, path: &[u16], log_joint: T, children: &mut [T]);
+}
+
+/// The continuous part of one state.
+pub(crate) struct Moments<'a, T> {
+    /// Posterior mean of each active latent.
+    pub mean: &'a [T],
+    /// Posterior variance of each active latent.
+    pub variance: &'a [T],
+    /// Posterior covariance, lower triangle packed by rows; empty unless second moments are asked for.
+    pub covariance: &'a [T],
 }
 
 /// What is done with each state.
 pub(crate) trait Visitor<T> {
     /// Whether a state with this log joint can change the result.
     fn wants(&self, log_joint: T) -> bool;
-    /// Takes a settled state.
-    fn visit(&mut self, path: &[u16], log_joint: T, state: &impl StateModel<T>);
+    /// Takes a state.
+    fn visit(&mut self, path: &[u16], log_joint: T, moments: Moments<'_, T>);
 }
 
-/// Visits the empty state and every state of up to `max_active` of `positions` latents.
+/// Visits the empty state and every state of up to `max_active` of `positions` latents. `log_joints`
+/// is scratch: `positions` numbers for each number of active latents below `max_active`.
 pub(crate) fn walk<T: Real>(
     positions: usize,
     max_active: usize,
-    state: &mut impl StateModel<T>,
+    log_joints: &mut [T],
+    states: &mut impl StateModel<T>,
     visitor: &mut impl Visitor<T>,
 ) {
     let mut path: Vec<u16, MAX_ACTIVE> = Vec::new();
-    let mut candidates = positions; // those below are still to come at this depth
+    let mut log_joint = states.empty();
+    let mut candidates = positions; // positions below are still to come at this depth
+    let mut is_new = true; // or did the walk come back to it from below
     loop {
-        let log_joint = state.extend(&path);
-        let leaf = path.len() >= max_active || path.last().is_some_and(|&p| usize::from(p) + 1 >= positions);
-        let wanted = visitor.wants(log_joint);
-        if wanted || !leaf {
-            state.settle(&path);
-        }
-        if wanted {
-            visitor.visit(&path, log_joint, state);
-        }
-        if !leaf {
-            candidates = positions;
-        } else if let Some(last) = path.pop() {
-            candidates = usize::from(last);
-        }
-        // Up until some state has a sibling left.
-        loop {
-            let floor = path.last().map_or(0, |&p| usize::from(p) + 1);
-            if candidates > floor {
-                candidates -= 1;
-                if path.push(candidates as u16).is_err() {
-                    return;
+        if is_new {
+            let has_children = path.len() < max_active && path.last().is_none_or(|&p| usize::from(p) + 1 < positions);
+            let wanted = visitor.wants(log_joint);
+            if wanted || has_children {
+                let moments = states.moments(&path);
+                if wanted {
+                    visitor.visit(&path, log_joint, moments);
                 }
-                break;
             }
-            match path.pop() {
-                Some(last) => candidates = usize::from(last),
-                None => return,
+            if has_children {
+                let children = span_mut(log_joints, path.len() * positions, positions);
+                states.extend(&path, log_joint, children);
+                candidates = positions;
             }
+        }
+        let first = path.last().map_or(0, |&last| usize::from(last) + 1);
+        if candidates > first {
+            candidates -= 1;
+            log_joint = at(log_joints, path.len() * positions + candidates);
+            is_new = path.push(candidates as u16).is_ok(); // max_active is within the capacity
+            continue;
+        }
+        is_new = false;
+        match path.pop() {
+            Some(last) => candidates = usize::from(last),
+            None => return,
         }
     }
 }

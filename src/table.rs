@@ -17,36 +17,27 @@ use crate::capacity::MAX_ACTIVE;
 use crate::math::{Real, binomial};
 use crate::model::StateTable;
 use crate::slices::{at, copy, dot, lower_row, lower_row_mut, set, span, span_mut, triangle};
-use crate::states::StateModel;
+use crate::states::{Moments, StateModel};
 use heapless::Vec;
 
-pub(crate) struct Tabled<'x, 'm, T> {
-    block: &'x Block<'m, T>,
+pub(crate) struct Tabled<'x, 'b, 'm, T> {
+    block: &'x Block<'b, T>,
     table: StateTable<'x, T>,
     /// Where the records of states with k latents on start.
     starts: Vec<usize, MAX_ACTIVE>,
     /// Colexicographic rank of each prefix of the path.
     ranks: Vec<usize, MAX_ACTIVE>,
-    /// a of each active latent. (A)
-    point: &'x mut [T],
-    /// v, then t = L^-1 v. (A)
-    forward: &'x mut [T],
-    /// kappa. (A)
-    mean: &'x mut [T],
-    /// Diagonal of Lambda. (A)
-    variance: &'x mut [T],
-    /// Lambda, packed; empty unless second moments are asked for.
-    covariance: &'x mut [T],
+    memory: &'x mut PathMemory<'m, T>,
 }
 
-impl<'x, 'm, T: Real> Tabled<'x, 'm, T> {
+impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
     /// The block's positions must be in the order of their latents, as the records are.
     pub fn new(
-        block: &'x Block<'m, T>,
+        block: &'x Block<'b, T>,
         table: StateTable<'x, T>,
         latents: usize,
         max_active: usize,
-        memory: &'x mut PathMemory<'_, T>,
+        memory: &'x mut PathMemory<'m, T>,
     ) -> Self {
         let mut starts = Vec::new();
         let mut start = 0;
@@ -55,17 +46,7 @@ impl<'x, 'm, T: Real> Tabled<'x, 'm, T> {
             let records = binomial(latents as u64, k as u64) as usize;
             start += records * StateTable::<T>::record_len(k, table.full_slab);
         }
-        Self {
-            block,
-            table,
-            starts,
-            ranks: Vec::new(),
-            point: memory.coupling,
-            forward: memory.forward,
-            mean: memory.mean,
-            variance: memory.variance,
-            covariance: memory.covariance,
-        }
+        Self { block, table, starts, ranks: Vec::new(), memory }
     }
 
     /// The record of the state whose prefixes' ranks are up to date.
@@ -93,7 +74,7 @@ impl<'x, 'm, T: Real> Tabled<'x, 'm, T> {
     fn slab_pull(&self, i: usize, path: &[u16], precisions: &[T]) -> T {
         let away = |j: usize| {
             let p = usize::from(path.get(j).copied().unwrap_or_default());
-            at(self.block.mean, p) - at(self.point, j)
+            at(self.block.mean, p) - at(self.memory.step, j)
         };
         if !self.table.full_slab {
             let p = usize::from(path.get(i).copied().unwrap_or_default());
@@ -106,10 +87,10 @@ impl<'x, 'm, T: Real> Tabled<'x, 'm, T> {
         }
         pull
     }
-}
 
-impl<T: Real> StateModel<T> for Tabled<'_, '_, T> {
-    fn extend(&mut self, path: &[u16]) -> T {
+    /// Log joint of the state `path`, whose parents' ranks are up to date; leaves the expansion point
+    /// in `step` and t in `v`.
+    fn evaluate(&mut self, path: &[u16]) -> T {
         self.rank(path);
         let missing = self.block.missing(path);
         let mut log_joint = self.block.energy_without(missing);
@@ -137,38 +118,57 @@ impl<T: Real> StateModel<T> for Tabled<'_, '_, T> {
                 moved += at(row, usize::from(other)) * shift;
             }
             log_joint += shift(p, is_member) * (b - T::HALF * moved);
-            set(self.forward, i, b - moved);
-            set(self.point, i, if is_member { at(self.block.reference, p) } else { at(self.block.resting, p) });
+            set(self.memory.v, i, b - moved);
+            set(self.memory.step, i, if is_member { at(self.block.reference, p) } else { at(self.block.resting, p) });
         }
         for (i, &p) in path.iter().enumerate() {
             let pull = self.slab_pull(i, path, precisions);
-            log_joint -= T::HALF * pull * (at(self.block.mean, usize::from(p)) - at(self.point, i));
-            set(self.forward, i, at(self.forward, i) + pull);
+            log_joint -= T::HALF * pull * (at(self.block.mean, usize::from(p)) - at(self.memory.step, i));
+            set(self.memory.v, i, at(self.memory.v, i) + pull);
         }
         for i in (0..k).rev() {
-            let t = dot(lower_row(factor, i), self.forward);
-            set(self.forward, i, t);
+            let t = dot(lower_row(factor, i), self.memory.v);
+            set(self.memory.v, i, t);
             log_joint += T::HALF * t * t;
         }
         log_joint
     }
+}
 
-    fn settle(&mut self, path: &[u16]) {
+impl<T: Real> StateModel<T> for Tabled<'_, '_, '_, T> {
+    fn empty(&mut self) -> T {
+        self.evaluate(&[])
+    }
+
+    fn extend(&mut self, path: &[u16], _: T, children: &mut [T]) {
+        self.rank(path);
+        let mut child: Vec<u16, MAX_ACTIVE> = Vec::new();
+        let _ = child.extend_from_slice(path); // shorter than max_active
+        for p in path.last().map_or(0, |&last| last + 1)..self.block.len() as u16 {
+            let _ = child.push(p);
+            let log_joint = self.evaluate(&child);
+            set(children, usize::from(p), log_joint);
+            child.pop();
+        }
+    }
+
+    fn moments(&mut self, path: &[u16]) -> Moments<'_, T> {
+        self.evaluate(path);
         let k = path.len();
         let factor = span(self.record(k), 1, triangle(k));
-        let (mean, variance) = (span_mut(self.mean, 0, k), span_mut(self.variance, 0, k));
-        copy(mean, self.point);
+        let (mean, variance) = (span_mut(self.memory.mean, 0, k), span_mut(self.memory.variance, 0, k));
+        copy(mean, self.memory.step);
         variance.fill(T::ZERO);
-        for (i, &t) in self.forward.iter().enumerate().take(k) {
+        for (i, &t) in self.memory.v.iter().enumerate().take(k) {
             let columns = mean.iter_mut().zip(variance.iter_mut()).zip(lower_row(factor, i));
             for ((mean, variance), &l) in columns {
                 *mean += l * t;
                 *variance += l * l;
             }
         }
-        if !self.covariance.is_empty() {
+        if !self.memory.covariance.is_empty() {
             for i in 0..k {
-                for (j, entry) in lower_row_mut(self.covariance, i).iter_mut().enumerate() {
+                for (j, entry) in lower_row_mut(self.memory.covariance, i).iter_mut().enumerate() {
                     *entry = T::ZERO;
                     for row in (i..k).map(|row| lower_row(factor, row)) {
                         *entry += at(row, i) * at(row, j);
@@ -176,13 +176,10 @@ impl<T: Real> StateModel<T> for Tabled<'_, '_, T> {
                 }
             }
         }
-    }
-
-    fn coefficients(&self, path: &[u16]) -> (&[T], &[T]) {
-        (span(self.mean, 0, path.len()), span(self.variance, 0, path.len()))
-    }
-
-    fn covariance(&self, path: &[u16]) -> &[T] {
-        span(self.covariance, 0, triangle(path.len()))
+        Moments {
+            mean: span(self.memory.mean, 0, k),
+            variance: span(self.memory.variance, 0, k),
+            covariance: span(self.memory.covariance, 0, triangle(k)),
+        }
     }
 }
