@@ -244,7 +244,8 @@ pub(crate) fn check_truncation(shape: Shape) -> Result<()> {
         }
     }
     if shape.states() > MAX_STATES {
-        let what = format!("up to {max_active} of {selected} latents on are more than 2^32 states per sample");
+        let what =
+            format!("up to {max_active} of {selected} latents on are more than 2^32 states per sample");
         return Err(Error::input(what, "--max-active", "lower it, or lower --selected"));
     }
     Ok(())
