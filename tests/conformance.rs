@@ -70,7 +70,8 @@ impl Recipe {
                 _ => 1.0,
             };
             for (row, variance) in parameters.dictionary.chunks_exact(h).zip(&variances) {
-                let signal: f64 = if n % 30 == 20 { 0.0 } else { row.iter().zip(&x).map(|(w, x)| w * x).sum() };
+                let signal: f64 =
+                    if n % 30 == 20 { 0.0 } else { row.iter().zip(&x).map(|(w, x)| w * x).sum() };
                 samples.push((factor * (signal + variance.sqrt() * rng.normal::<f64>())) as f32);
             }
         }
