@@ -16,4 +16,9 @@ fn main() {
     println!("cargo::rustc-cfg=timer=\"{timer}\"");
     println!("cargo::rustc-link-arg-bins=-Tlink.x");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=SPIKELET_LIB");
+    if let Ok(archive) = env::var("SPIKELET_LIB") {
+        println!("cargo::rustc-link-arg-bin=spikelet-footprint={archive}");
+        println!("cargo::rerun-if-changed={archive}");
+    }
 }

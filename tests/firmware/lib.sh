@@ -74,7 +74,9 @@ ship() {
     [[ $triple != riscv32* ]] || format=(-m elf32lriscv)
     # shellcheck disable=SC2086 # words on purpose
     "${tool}ld" "${format[@]}" -r --gc-sections $roots "$work/$object" -o "$work/spikelet.o"
-    "${tool}objcopy" --strip-debug --remove-section=.comment --wildcard --keep-global-symbol='spk_*' "$work/spikelet.o"
+    # .eh_frame would describe unwinding, which panic=abort never does.
+    "${tool}objcopy" --strip-debug --remove-section=.comment --remove-section=.eh_frame --remove-section=.rela.eh_frame \
+        --wildcard --keep-global-symbol='spk_*' "$work/spikelet.o"
 
     if "${tool}nm" -u "$work/spikelet.o" | grep -q spikelet_panic_path_survives; then
         echo "$triple: panics can be reached from:" >&2

@@ -15,7 +15,7 @@ use spikelet_firmware::digest::Digest;
 use spikelet_firmware::recording::{RECORDINGS, Recording};
 
 /// Floats for the inference state; `Model::arena_len` says how many a model needs.
-const ARENA_LEN: usize = 2560;
+const ARENA_LEN: usize = 2048;
 const MAX_DIMS: usize = 64;
 
 static mut ARENA: [f32; ARENA_LEN] = [0.0; ARENA_LEN];

@@ -1,11 +1,10 @@
 //! Counts what one inference costs, stage by stage, and prints a line for each model in flash:
 //!
 //! ```text
-//! name samples projection selection posterior total worst blob arena stack
+//! name samples projection selection posterior total worst blob-bytes
 //! ```
 //!
-//! Instructions are means over the samples, `worst` is the dearest sample's total; blob, arena and stack are
-//! bytes. The stages are called as a program would call them, each behind a function that is not inlined, so
+//! Instructions are means over the samples, `worst` is the dearest sample's total. The stages are called as a program would call them, each behind a function that is not inlined, so
 //! that no work moves across the marks; its call and return are counted.
 #![no_std]
 #![no_main]
@@ -14,11 +13,11 @@ mod timer;
 
 use core::ffi::CStr;
 use spikelet::{Blob, Inference};
-use spikelet_firmware::board::{entry, exit, paint_stack, print, print_value, stack_depth, stack_pointer};
+use spikelet_firmware::board::{entry, exit, print, print_value};
 use spikelet_firmware::recording::{RECORDINGS, Recording};
 use timer::{Clock, now};
 
-const ARENA_LEN: usize = 2560;
+const ARENA_LEN: usize = 2048;
 const MAX_DIMS: usize = 64;
 /// Soft float on the Cortex-M0 takes twenty times the instructions: fewer samples say as much.
 const MAX_SAMPLES: usize = if cfg!(timer = "nrf51") { 100 } else { 200 };
@@ -49,13 +48,10 @@ fn main() -> ! {
 
 fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<(), &'static CStr> {
     let mut buffer = [0.0; MAX_DIMS];
-    // Below here lies what the library takes, set-up and inference.
-    let top = stack_pointer();
-    paint_stack();
-
-    let mut inference = open(recording.blob, arena)?;
-    let (dims, arena_len) = (inference.model().shape.dims, inference.model().arena_len());
+    let model = Blob::parse(recording.blob).map_err(|_| c"blob refused")?.model();
+    let dims = model.shape.dims;
     let sample = buffer.get_mut(..dims).ok_or(c"MAX_DIMS is too small")?;
+    let mut inference = Inference::new(model, arena).map_err(|_| c"ARENA_LEN is too small")?;
 
     let mut sums = [0u64; 3];
     let mut worst = 0;
@@ -78,7 +74,6 @@ fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<()
             *sum += u64::from(stage);
         }
     }
-    let stack = stack_depth(top);
 
     let mean = |sum: u64| ((sum + samples as u64 / 2) / (samples as u64).max(1)) as u32;
     print(recording.name);
@@ -89,16 +84,8 @@ fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<()
     print_value(c" ", mean(sums.iter().sum()));
     print_value(c" ", worst);
     print_value(c" ", recording.blob.len() as u32);
-    print_value(c" ", 4 * arena_len as u32);
-    print_value(c" ", stack);
     print(c"\n");
     Ok(())
-}
-
-#[inline(never)]
-fn open<'a>(blob: &'a [u8], arena: &'a mut [f32]) -> Result<Inference<'a, f32>, &'static CStr> {
-    let model = Blob::parse(blob).map_err(|_| c"blob refused")?.model();
-    Inference::new(model, arena).map_err(|_| c"ARENA_LEN is too small")
 }
 
 #[inline(never)]

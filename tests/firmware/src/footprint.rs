@@ -1,0 +1,92 @@
+//! RAM that the C interface takes, from the archive that is shipped, a line for each model in flash:
+//!
+//! ```text
+//! name state stack
+//! ```
+//!
+//! `state` is what `spk_state_size` asks for; `stack` the deepest of set-up and inference, below the caller's
+//! frame; both in bytes.
+#![no_std]
+#![no_main]
+
+use core::ffi::{CStr, c_void};
+use core::ptr::null_mut;
+use spikelet_firmware::board::{entry, exit, paint_stack, print, print_value, stack_depth, stack_pointer};
+use spikelet_firmware::recording::{RECORDINGS, Recording};
+
+const MAX_DIMS: usize = 64;
+
+/// Room for a state, aligned as `SPK_STATE_ALIGN` says.
+static mut MEMORY: [u64; 1024] = [0; 1024];
+
+// From include/spikelet.h. The estimate is not read here, room for it is enough.
+type State = *mut c_void;
+type Estimate = [u64; 16];
+#[derive(Default)]
+#[repr(C)]
+struct Info {
+    dims: u32,
+    latents: u32,
+    selected: u32,
+    max_active: u32,
+    states: u64,
+    operations: [u64; 2],
+    state_size: usize,
+}
+unsafe extern "C" {
+    fn spk_inspect(blob: *const u8, blob_len: usize, info: *mut Info) -> i32;
+    fn spk_init(
+        memory: *mut u64,
+        memory_len: usize,
+        blob: *const u8,
+        blob_len: usize,
+        state: *mut State,
+    ) -> i32;
+    fn spk_process(state: State, sample: *const f32, sample_len: usize, estimate: *mut Estimate) -> i32;
+    fn spk_status_str(status: i32) -> *const core::ffi::c_char;
+}
+
+#[entry]
+fn main() -> ! {
+    for recording in RECORDINGS {
+        if let Err(status) = measure(recording) {
+            // SAFETY: a static text, whatever the number.
+            print(unsafe { CStr::from_ptr(spk_status_str(status)) });
+            print(c"\n");
+            exit(1)
+        }
+    }
+    exit(0)
+}
+
+fn measure(recording: &Recording) -> Result<(), i32> {
+    let mut buffer = [0.0f32; MAX_DIMS];
+    let (mut info, mut state, mut estimate) = (Info::default(), null_mut(), [0; 16]);
+    let (memory, blob, blob_len) = (&raw mut MEMORY, recording.blob.as_ptr(), recording.blob.len());
+
+    // Below here lies what the library takes.
+    let top = stack_pointer();
+    paint_stack();
+    // SAFETY: pointers and lengths belong together, and nothing but the state uses MEMORY.
+    unsafe {
+        ok(spk_inspect(blob, blob_len, &mut info))?;
+        ok(spk_init(memory.cast(), size_of_val(&*memory), blob, blob_len, &mut state))?;
+    }
+    let sample = buffer.get_mut(..info.dims as usize).unwrap_or_default();
+    for n in 0..recording.count(sample.len()) {
+        recording.read(n, sample);
+        // SAFETY: `state` was made above.
+        ok(unsafe { spk_process(state, sample.as_ptr(), sample.len(), &mut estimate) })?;
+    }
+    let stack = stack_depth(top);
+
+    print(recording.name);
+    print_value(c" ", info.state_size as u32);
+    print_value(c" ", stack);
+    print(c"\n");
+    Ok(())
+}
+
+fn ok(status: i32) -> Result<(), i32> {
+    if status == 0 { Ok(()) } else { Err(status) }
+}
