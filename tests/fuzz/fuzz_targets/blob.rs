@@ -1,0 +1,47 @@
+//! Any byte string gives a model or an error, and a model that was accepted can be run.
+//!
+//! The bytes are tried as they are, and again with length and checksum set right, so that the
+//! fuzzer reaches what lies behind the checksum.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use spikelet::blob::crc32;
+use spikelet::{Blob, Inference};
+
+fuzz_target!(|data: &[u8]| {
+    let mut words = vec![0u64; data.len().div_ceil(8)];
+    for (word, bytes) in words.iter_mut().zip(data.chunks(8)) {
+        let mut padded = [0; 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_le_bytes(padded);
+    }
+    run(&words, data.len());
+    if data.len() >= 16 {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let len = bytes.len() as u64;
+        words[1] = (words[1] & !0xffff_ffff) | len;
+        words[1] = (words[1] & 0xffff_ffff) | u64::from(crc32(&bytes[16..])) << 32;
+        run(&words, bytes.len());
+    }
+});
+
+fn run(words: &[u64], len: usize) {
+    // SAFETY: `words` holds at least `len` bytes, and any byte is valid.
+    let bytes = unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), len) };
+    let Ok(blob) = Blob::parse(bytes) else { return };
+    let model = blob.model();
+    let _ = (model.operations(), blob.provenance(), blob.kind(), blob.slab(), blob.revision());
+    if model.shape.states() > 2000 || model.arena_len() > 100_000 {
+        return;
+    }
+    let mut memory = vec![0.0f32; model.arena_len()];
+    let mut inference = Inference::new(model, &mut memory).expect("memory of the stated size");
+    let mut out = vec![0.0; model.shape.dims];
+    for scale in [0.0, 1.0, -1e3, 1e18] {
+        let sample: Vec<f32> = (0..model.shape.dims).map(|d| scale * (1.0 + d as f32)).collect();
+        if let Ok(found) = inference.infer(&sample) {
+            assert!(found.evidence.is_finite());
+        }
+        inference.reconstruct(&mut out).expect("D entries");
+    }
+}

@@ -1,0 +1,326 @@
+//! What must hold for every model: against enumeration straight from the definition, and invariants.
+
+mod common;
+
+use proptest::prelude::*;
+use spikelet::math::Real;
+use spikelet::rng::Rng;
+use spikelet::{Detail, Error, Inference, arena_len};
+use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
+
+/// A random model of a random kind, and a sample of it.
+#[derive(Clone, Debug)]
+struct Problem {
+    parameters: Parameters,
+    options: Options,
+    sample: Vec<f64>,
+}
+
+fn problems() -> impl Strategy<Value = Problem> {
+    (1..6usize, 1..7usize, any::<u64>(), 0..3u8, 0..3u8, any::<[bool; 3]>(), -3.0..1.0f64).prop_map(
+        |(d, h, seed, noise, slab, [singletons, independent, table], log_noise)| {
+            let mut rng = Rng::new(seed);
+            let mut normals = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.normal()).collect() };
+            let sigma2 = 10f64.powf(log_noise);
+            let parameters = Parameters {
+                dims: d,
+                latents: h,
+                dictionary: normals(d * h),
+                prior: normals(h).iter().map(|x| 1.0 / (1.0 + (-x).exp())).collect(),
+                slab_mean: normals(h),
+                slab_cov: match slab {
+                    0 => SlabCov::Unit,
+                    1 => SlabCov::Diagonal(normals(h).iter().map(|x| x.exp()).collect()),
+                    _ => SlabCov::Full(covariance(&normals(h * h), h, 1.0)),
+                },
+                noise: match noise {
+                    0 => NoiseCov::Shared(sigma2),
+                    1 => NoiseCov::Diagonal(normals(d).iter().map(|x| sigma2 * x.exp()).collect()),
+                    _ => NoiseCov::Full(covariance(&normals(d * d), d, sigma2)),
+                },
+            };
+            let selected = 1 + (seed % h as u64) as usize;
+            let max_active = 1 + (seed / 7 % selected as u64) as usize;
+            let options = Options {
+                selected,
+                max_active,
+                singletons,
+                selection: if independent { SelectionName::Independent } else { SelectionName::Singleton },
+                states: (table || slab == 2).then_some(StatesName::Table),
+                gram: GramName::Auto,
+            };
+            Problem { parameters, options, sample: normals(d).iter().map(|y| 2.0 * y).collect() }
+        },
+    )
+}
+
+/// A A^T + 0.1 I, scaled: symmetric and positive definite.
+fn covariance(a: &[f64], n: usize, scale: f64) -> Vec<f64> {
+    let entry = |i: usize, j: usize| -> f64 {
+        let product: f64 = (0..n).map(|k| a[i * n + k] * a[j * n + k]).sum();
+        scale * (product + if i == j { 0.1 } else { 0.0 })
+    };
+    (0..n * n).map(|i| entry(i / n, i % n)).collect()
+}
+
+/// Posterior from the definition: one D-dimensional Gaussian per state, no Gram matrix anywhere.
+struct Enumeration {
+    activity: Vec<f64>,
+    mean: Vec<f64>,
+    second: Vec<f64>,
+    evidence: f64,
+}
+
+fn enumerate(problem: &Problem, selected: &[u16]) -> Enumeration {
+    let Problem { parameters, options, sample } = problem;
+    let (d, h) = (parameters.dims, parameters.latents);
+    let psi = |i: usize, j: usize| match &parameters.slab_cov {
+        SlabCov::Full(psi) => psi[i * h + j],
+        _ if i == j => parameters.slab_variances()[i],
+        _ => 0.0,
+    };
+    let sigma = |i: usize, j: usize| match &parameters.noise {
+        NoiseCov::Full(sigma) => sigma[i * d + j],
+        _ if i == j => parameters.noise_variances()[i],
+        _ => 0.0,
+    };
+    let w = |i: usize, j: usize| parameters.dictionary[i * h + j];
+    let mut found = Enumeration { activity: vec![0.0; h], mean: vec![0.0; h], second: vec![0.0; h * h], evidence: 0.0 };
+    let mut states: Vec<(f64, Vec<usize>, Vec<f64>, Vec<f64>)> = Vec::new();
+    for bits in 0..1usize << h {
+        let active: Vec<usize> = (0..h).filter(|i| bits >> i & 1 == 1).collect();
+        let kept = active.len() <= options.max_active && active.iter().all(|&i| selected.contains(&(i as u16)));
+        if !(kept || options.singletons && active.len() == 1) {
+            continue;
+        }
+        // y | s ~ N(W mu, Sigma + W Psi W^T) over the active latents
+        let c: Vec<f64> = (0..d * d)
+            .map(|e| {
+                let (i, j) = (e / d, e % d);
+                let spread: f64 =
+                    active.iter().map(|&a| active.iter().map(|&b| w(i, a) * psi(a, b) * w(j, b)).sum::<f64>()).sum();
+                sigma(i, j) + spread
+            })
+            .collect();
+        let miss: Vec<f64> = (0..d)
+            .map(|i| sample[i] - active.iter().map(|&a| w(i, a) * parameters.slab_mean[a]).sum::<f64>())
+            .collect();
+        let (inverse, log_det) = invert(&c, d);
+        let solved: Vec<f64> = (0..d).map(|i| (0..d).map(|j| inverse[i * d + j] * miss[j]).sum()).collect();
+        let quadratic: f64 = miss.iter().zip(&solved).map(|(a, b)| a * b).sum();
+        let prior: f64 = (0..h)
+            .map(|i| if active.contains(&i) { parameters.prior[i].ln() } else { (1.0 - parameters.prior[i]).ln() })
+            .sum();
+        let log_joint = prior - 0.5 * (d as f64 * std::f64::consts::TAU.ln() + log_det + quadratic);
+        // z | y, s by conditioning: mu + Psi W^T C^-1 miss, Psi - Psi W^T C^-1 W Psi
+        let cross = |a: usize, i: usize| -> f64 { active.iter().map(|&b| psi(a, b) * w(i, b)).sum() };
+        let kappa: Vec<f64> = active
+            .iter()
+            .map(|&a| parameters.slab_mean[a] + (0..d).map(|i| cross(a, i) * solved[i]).sum::<f64>())
+            .collect();
+        let lambda: Vec<f64> = active
+            .iter()
+            .flat_map(|&a| {
+                let (inverse, cross) = (&inverse, &cross);
+                active.iter().map(move |&b| {
+                    let explained: f64 = (0..d * d).map(|e| cross(a, e / d) * inverse[e] * cross(b, e % d)).sum();
+                    psi(a, b) - explained
+                })
+            })
+            .collect();
+        states.push((log_joint, active, kappa, lambda));
+    }
+    let largest = states.iter().map(|s| s.0).fold(f64::NEG_INFINITY, f64::max);
+    let total: f64 = states.iter().map(|s| (s.0 - largest).exp()).sum();
+    found.evidence = largest + total.ln();
+    for (log_joint, active, kappa, lambda) in states {
+        let q = (log_joint - found.evidence).exp();
+        for (i, &a) in active.iter().enumerate() {
+            found.activity[a] += q;
+            found.mean[a] += q * kappa[i];
+            for (j, &b) in active.iter().enumerate() {
+                found.second[a * h + b] += q * (lambda[i * active.len() + j] + kappa[i] * kappa[j]);
+            }
+        }
+    }
+    found
+}
+
+/// Inverse and ln det of a symmetric positive definite matrix, by Gauss-Jordan.
+fn invert(matrix: &[f64], n: usize) -> (Vec<f64>, f64) {
+    let (mut a, mut log_det) = (matrix.to_vec(), 0.0);
+    for k in 0..n {
+        let pivot = a[k * n + k];
+        log_det += pivot.ln();
+        a[k * n + k] = 1.0;
+        (0..n).for_each(|j| a[k * n + j] /= pivot);
+        for i in (0..n).filter(|&i| i != k) {
+            let factor = a[i * n + k];
+            a[i * n + k] = 0.0;
+            (0..n).for_each(|j| a[i * n + j] -= factor * a[k * n + j]);
+        }
+    }
+    (a, log_det)
+}
+
+/// Largest deviation from enumeration, and the evidence.
+fn compare<T: Real>(problem: &Problem) -> (f64, f64) {
+    let prepared = Prepared::<T>::new(&problem.parameters, &problem.options).unwrap();
+    let model = prepared.model().unwrap();
+    let mut memory = vec![T::ZERO; arena_len(model.shape, Detail::SecondMoments)];
+    let mut inference = Inference::with_detail(model, &mut memory, Detail::SecondMoments).unwrap();
+    let sample: Vec<T> = problem.sample.iter().map(|&y| T::from_f64(y)).collect();
+    let found = inference.infer(&sample).unwrap();
+    let exact = enumerate(problem, found.selected);
+    let h = problem.parameters.latents;
+    let mut worst = (found.evidence.to_f64() - exact.evidence).abs() / exact.evidence.abs().max(1.0);
+    let scale = exact.second.iter().fold(1.0f64, |m, v| m.max(v.abs()));
+    for i in 0..h {
+        let variance = exact.second[i * h + i] - exact.mean[i].powi(2);
+        worst = worst
+            .max((found.activity[i].to_f64() - exact.activity[i]).abs())
+            .max((found.mean[i].to_f64() - exact.mean[i]).abs() / scale.sqrt())
+            .max((found.variance[i].to_f64() - variance).abs() / scale);
+        assert!(found.variance[i] >= T::ZERO);
+    }
+    let s = found.order.len();
+    for (p, &i) in found.order.iter().enumerate() {
+        for (q, &j) in found.order.iter().enumerate() {
+            let miss = found.second[p * s + q].to_f64() - exact.second[usize::from(i) * h + usize::from(j)];
+            worst = worst.max(miss.abs() / scale);
+        }
+    }
+    (worst, found.evidence.to_f64())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// f64: the enumeration itself loses digits in C^-1, whose condition number reaches 1e6 here.
+    #[test]
+    fn f64_is_enumeration(problem in problems()) {
+        let (worst, _) = compare::<f64>(&problem);
+        prop_assert!(worst < 1e-8, "off by {worst:e}");
+    }
+
+    /// f32: rounding W to 2^-24 at noise 1e-3 and y of a few units moves log joints by up to 1e-2;
+    /// most of that is common to all states.
+    #[test]
+    fn f32_is_close_to_enumeration(problem in problems()) {
+        let (worst, _) = compare::<f32>(&problem);
+        prop_assert!(worst < 5e-3, "off by {worst:e}");
+    }
+
+    /// More states, more probability.
+    #[test]
+    fn raising_max_active_never_lowers_the_evidence(problem in problems()) {
+        let mut problem = problem;
+        let mut last = f64::NEG_INFINITY;
+        for max_active in 1..=problem.options.selected {
+            problem.options.max_active = max_active;
+            let (_, evidence) = compare::<f64>(&problem);
+            prop_assert!(evidence >= last - 1e-9 * evidence.abs().max(1.0), "{evidence} after {last}");
+            last = evidence;
+        }
+    }
+
+    /// The order of the latents does not matter (beyond rounding).
+    #[test]
+    fn reversing_the_latents_reverses_the_answer(problem in problems()) {
+        let mut problem = problem;
+        let h = problem.parameters.latents;
+        problem.options.selected = h; // ties and near-ties in selection aside
+        problem.options.max_active = problem.options.max_active.min(h);
+        let reversed = {
+            let mut reversed = problem.clone();
+            let p = &mut reversed.parameters;
+            p.dictionary.chunks_exact_mut(h).for_each(<[f64]>::reverse);
+            p.prior.reverse();
+            p.slab_mean.reverse();
+            match &mut p.slab_cov {
+                SlabCov::Unit => {}
+                SlabCov::Diagonal(psi) | SlabCov::Full(psi) => psi.reverse(),
+            }
+            reversed
+        };
+        let infer = |problem: &Problem| {
+            let prepared = Prepared::<f64>::new(&problem.parameters, &problem.options).unwrap();
+            let mut memory = vec![0.0; prepared.model().unwrap().arena_len()];
+            let mut inference = Inference::new(prepared.model().unwrap(), &mut memory).unwrap();
+            inference.infer(&problem.sample).unwrap().mean.to_vec()
+        };
+        let (forward, backward) = (infer(&problem), infer(&reversed));
+        for (a, b) in forward.iter().zip(backward.iter().rev()) {
+            prop_assert!((a - b).abs() < 1e-7 * (1.0 + a.abs()), "{a} {b}");
+        }
+    }
+
+    /// Whatever finite numbers come in: an answer that is a posterior, or an error.
+    #[test]
+    fn any_sample_gives_a_posterior_or_an_error(
+        problem in problems(),
+        wild in prop::collection::vec(any::<f32>(), 1..6),
+    ) {
+        let prepared = Prepared::<f32>::new(&problem.parameters, &problem.options).unwrap();
+        let mut memory = vec![0.0; prepared.model().unwrap().arena_len()];
+        let mut inference = Inference::new(prepared.model().unwrap(), &mut memory).unwrap();
+        let sample: Vec<f32> = (0..problem.parameters.dims).map(|d| wild[d % wild.len()]).collect();
+        match inference.infer(&sample) {
+            Err(Error::SampleNotFinite { index }) => prop_assert!(!sample[index].is_finite()),
+            Err(Error::OutOfRange) => prop_assert!(sample.iter().any(|y| y.abs() > 1e15)),
+            Err(error) => prop_assert!(false, "{error}"),
+            Ok(found) => {
+                prop_assert!(found.activity.iter().all(|&a| (0.0..=1.0 + 1e-5).contains(&a)));
+                prop_assert!(found.mean.iter().chain(found.variance).all(|m| m.is_finite()));
+                prop_assert!(found.evidence.is_finite());
+            }
+        }
+    }
+}
+
+fn simple(dims: usize, latents: usize, selected: usize, max_active: usize) -> (Parameters, Options) {
+    let mut rng = Rng::new(3);
+    let parameters = Parameters {
+        dims,
+        latents,
+        dictionary: (0..dims * latents).map(|_| rng.normal::<f64>()).collect(),
+        prior: vec![0.1; latents],
+        slab_mean: vec![0.0; latents],
+        slab_cov: SlabCov::Unit,
+        noise: NoiseCov::Shared(0.1),
+    };
+    let (selection, gram) = (SelectionName::Singleton, GramName::Auto);
+    (parameters, Options { selected, max_active, singletons: true, selection, states: None, gram })
+}
+
+#[test]
+fn twenty_latents_exactly_and_a_thousand_singletons() {
+    for (dims, latents, selected, max_active) in [(10, 20, 20, 20), (8, 1000, 1, 1)] {
+        let (parameters, options) = simple(dims, latents, selected, max_active);
+        let prepared = Prepared::<f32>::new(&parameters, &options).unwrap();
+        let model = prepared.model().unwrap();
+        let mut memory = vec![0.0; model.arena_len()];
+        let mut inference = Inference::new(model, &mut memory).unwrap();
+        let sample: Vec<f32> = parameters.dictionary.iter().step_by(latents).map(|&w| 2.0 * w as f32).collect();
+        let found = inference.infer(&sample).unwrap();
+        assert!(found.evidence.is_finite() && found.selected[0] == 0 && found.activity[0] > 0.9);
+        // The arena holds a few numbers per latent and per pair of selected ones, nothing per state.
+        assert!(model.arena_len() < 2 * dims + 5 * latents + 25 * selected * selected);
+    }
+}
+
+#[test]
+fn narrow_slabs_keep_their_digits() {
+    // mu = 10, psi = 1e-4: K mu^2 = 1e10 nats would drown everything in f32 if it were formed.
+    let (mut parameters, options) = simple(6, 5, 5, 3);
+    parameters.slab_mean = vec![10.0; 5];
+    parameters.slab_cov = SlabCov::Diagonal(vec![1e-8; 5]);
+    parameters.noise = NoiseCov::Shared(25.0);
+    let sample: Vec<f64> = parameters.dictionary.iter().step_by(5).map(|w| 9.0 * w).collect();
+    for states in [None, Some(StatesName::Table)] {
+        let options = Options { states, ..options };
+        let problem = Problem { parameters: parameters.clone(), options, sample: sample.clone() };
+        assert!(compare::<f32>(&problem).0 < 1e-4, "{states:?}: {:e}", compare::<f32>(&problem).0);
+    }
+}
