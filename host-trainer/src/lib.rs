@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod blob;
+pub mod commands;
 pub mod data;
 pub mod error;
 pub mod files;

@@ -1,0 +1,77 @@
+//! The commands of the `spikelet` binary, one module each.
+//!
+//! In come arguments, out go files, lines on stdout and an exit status: 0, 2 for bad usage or input, 1 for a failure
+//! while running. Errors are one line on stderr, `error: what is wrong: where: what to do`. What several commands
+//! need is beside them: `model_file` (a blob from disk), `given` (parameters as numbers or arrays), `engine` (points
+//! through the core), `results` (the arrays they make), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
+
+mod demo;
+mod engine;
+mod export;
+mod given;
+mod import;
+mod infer;
+mod inspect;
+mod model_file;
+mod output;
+mod results;
+mod source_text;
+
+use clap::{Parser, Subcommand};
+use std::io::Write;
+use std::process::ExitCode;
+
+const EXAMPLE: &str = "\
+Example, from a dictionary W (D x H) to firmware:
+  spikelet import --model gsc --w W.npy --sigma2 0.01 --out model.spk
+  spikelet infer model.spk recording.wav --out-dir results
+  spikelet inspect model.spk
+  spikelet export model.spk --format c --out model.h
+
+Or see it work first:
+  spikelet demo
+
+Exit status: 0 done, 1 failed while running, 2 bad usage or input.";
+
+/// Which sources are on, and how strong, for every sample: models for microcontrollers, made and run on a desktop.
+#[derive(Debug, Parser)]
+#[command(name = "spikelet", version, after_help = EXAMPLE, arg_required_else_help = false)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Import(import::Import),
+    Infer(infer::Infer),
+    Inspect(inspect::Inspect),
+    Export(export::Export),
+    Demo(demo::Demo),
+}
+
+/// Runs the command that the arguments of the process name.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version come this way too, with status 0. A closed pipe is no reason to fail.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let result = match cli.command {
+        Command::Import(command) => command.run(),
+        Command::Infer(command) => command.run(),
+        Command::Inspect(command) => command.run(),
+        Command::Export(command) => command.run(),
+        Command::Demo(command) => command.run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

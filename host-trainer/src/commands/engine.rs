@@ -1,0 +1,93 @@
+//! Points through the core in `f32`, exactly as a device would, on several threads.
+//!
+//! In come a model and rows of D numbers, out come the posteriors in the order of the rows. A posterior depends on
+//! its sample only, so the threads do not show in the results. Fails at the first sample that the core refuses.
+
+use crate::{Error, Result};
+use spikelet::{Inference, Model};
+use std::num::NonZero;
+use std::thread;
+
+/// Posteriors of consecutive points, one row of each array per point.
+#[derive(Debug, Default)]
+pub(super) struct Posteriors {
+    /// Latents kept, best first. (N x H')
+    pub selected: Vec<i64>,
+    /// <s>. (N x H)
+    pub activity: Vec<f32>,
+    /// <s.z>. (N x H)
+    pub mean: Vec<f32>,
+    /// Variance of s.z. (N x H)
+    pub variance: Vec<f32>,
+    /// ln of the sum over kept states. (N)
+    pub evidence: Vec<f32>,
+    /// 1 where the most probable state is on. (N x H)
+    pub map: Vec<i64>,
+}
+
+/// As many threads as the machine runs at once.
+pub(super) fn all_cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Posteriors of `points` (N x D), in order, in about equal parts of at most `threads`. `first` is the number of the
+/// first point and `name` that of the data, for errors.
+pub(super) fn infer(
+    model: Model<'_, f32>,
+    points: &[f64],
+    threads: usize,
+    first: usize,
+    name: &str,
+) -> Result<Vec<Posteriors>> {
+    let dims = model.shape.dims;
+    let part = (points.len() / dims).div_ceil(threads).max(1);
+    let parts = || points.chunks(part * dims).zip((first..).step_by(part));
+    if threads == 1 {
+        return parts().map(|(points, first)| infer_part(model, points, first, name)).collect();
+    }
+    thread::scope(|scope| {
+        let spawn = |(points, first)| {
+            thread::Builder::new()
+                .spawn_scoped(scope, move || infer_part(model, points, first, name))
+                .map_err(|cause| {
+                    Error::run(format_args!("no more threads ({cause})"), "--threads", "ask for fewer")
+                })
+        };
+        let running = parts().map(spawn).collect::<Result<Vec<_>>>()?;
+        // In order: of several refused points the first is told, whatever the number of threads.
+        running.into_iter().map(|thread| thread.join().expect("inference does not panic")).collect()
+    })
+}
+
+fn infer_part(model: Model<'_, f32>, points: &[f64], first: usize, name: &str) -> Result<Posteriors> {
+    let mut memory = vec![0.0; model.arena_len()];
+    let mut inference = Inference::new(model, &mut memory).expect("memory of the length it asked for");
+    let mut results = Posteriors::default();
+    let mut sample = vec![0.0; model.shape.dims];
+    for (point, values) in (first..).zip(points.chunks_exact(model.shape.dims)) {
+        for (sample, &value) in sample.iter_mut().zip(values) {
+            *sample = value as f32;
+        }
+        let estimate = inference.infer(&sample).map_err(|error| {
+            let what = match error {
+                spikelet::Error::SampleNotFinite { index } => {
+                    format!("{:e} does not fit a 32-bit number (dimension {index})", values[index])
+                }
+                other => other.to_string(),
+            };
+            let place = format!("{name}, point {point} (counted from 0)");
+            Error::input(what, place, "remove the point, or rescale data and model")
+        })?;
+        results.selected.extend(estimate.selected.iter().map(|&latent| i64::from(latent)));
+        results.activity.extend_from_slice(estimate.activity);
+        results.mean.extend_from_slice(estimate.mean);
+        results.variance.extend_from_slice(estimate.variance);
+        results.evidence.push(estimate.evidence);
+        let row = results.map.len();
+        results.map.resize(row + model.shape.latents, 0);
+        for &latent in estimate.map_latents {
+            results.map[row + usize::from(latent)] = 1;
+        }
+    }
+    Ok(results)
+}

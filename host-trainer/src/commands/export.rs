@@ -1,0 +1,67 @@
+//! `spikelet export`: a model as source text, or as the bare blob.
+
+use super::model_file::ModelFile;
+use super::output::{print, refuse_overwriting};
+use super::source_text::{Symbol, c_header, rust_module};
+use crate::{Result, files};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Write a model as a C header, a Rust module or bare bytes for firmware
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The C header holds the model as `NAME_blob`, aligned, and the macros NAME_STATE_SIZE (bytes of memory for
+spk_init), NAME_STATE_ALIGN, NAME_ALIGNED, NAME_BLOB_SIZE, NAME_DIMS, NAME_LATENTS, NAME_SELECTED,
+NAME_MAX_ACTIVE, NAME_STATES. The Rust module holds `NAME` (a spikelet::Aligned) and NAME_ARENA_LEN.
+
+Example:
+  spikelet export model.spk --format c --out model.h
+  spikelet export model.spk --format rust --name SENSORS --out src/sensors.rs")]
+pub(super) struct Export {
+    /// The model, made by `spikelet import`
+    #[arg(value_name = "MODEL.spk")]
+    model: PathBuf,
+    /// What to write
+    #[arg(long, value_enum)]
+    format: Format,
+    /// First part of the names in the text [default: the name of the output file]
+    #[arg(long)]
+    name: Option<String>,
+    /// The file to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// A header for C99, C++11 and later
+    C,
+    /// A module for the spikelet crate
+    Rust,
+    /// The blob itself, checked
+    Bin,
+}
+
+impl Export {
+    pub fn run(self) -> Result<()> {
+        let symbol = match &self.name {
+            Some(name) => Symbol::new(name)?,
+            None => Symbol::of_file(&self.out),
+        };
+        files::check_target(&self.out)?;
+        let file = ModelFile::read(&self.model)?;
+        let blob = file.blob()?;
+        refuse_overwriting(&self.out, &[&self.model])?;
+        let bytes = file.bytes(&blob);
+        let content = match self.format {
+            Format::C => c_header(&symbol, &blob, bytes).into_bytes(),
+            Format::Rust => rust_module(&symbol, &blob, bytes).into_bytes(),
+            Format::Bin => bytes.to_vec(),
+        };
+        files::write_atomically(&self.out, |writer| writer.write_all(&content))?;
+        if !self.out.is_file() {
+            return Ok(()); // /dev/stdout: the text itself went there
+        }
+        print(&format!("{}: a model of {} bytes\n", self.out.display(), bytes.len()))
+    }
+}

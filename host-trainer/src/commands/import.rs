@@ -1,0 +1,162 @@
+//! `spikelet import`: a blob from parameters that came from elsewhere.
+
+use super::given::{Covariance, Given, matrix};
+use super::model_file::{ModelFile, arena_bytes};
+use super::output::{print, refuse_overwriting};
+use crate::parameters::{NoiseCov, Parameters, SlabCov};
+use crate::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
+use crate::{Error, Result, blob, files};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Up to this many latents every state is looked at unless flags say otherwise: 256 states.
+const SMALL: usize = 8;
+
+/// Build a model from parameters that came from elsewhere
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Without --selected and --max-active, inference is exact for up to 8 latents; beyond that the 8 best latents of a
+sample are kept, up to 3 of them on at once.
+
+Example:
+  spikelet import --model gsc --w W.npy --pi 0.1 --sigma2 0.01 --out model.spk
+
+where W.npy was saved in Python by numpy.save('W.npy', W), W having one row per sensor and one column per source.")]
+pub(super) struct Import {
+    /// Kind of model: gsc (spike-and-slab sources, added up by W, Gaussian noise)
+    #[arg(long, value_name = "KIND")]
+    model: String,
+    /// Dictionary W, an array of dimensions x latents (D x H)
+    #[arg(long, value_name = "W.npy")]
+    w: PathBuf,
+    /// Probability that a latent is on: a number or H numbers [default: 2/H, at most 0.5]
+    #[arg(long, value_name = "NUMBER|pi.npy", allow_negative_numbers = true)]
+    pi: Option<Given>,
+    /// Mean of a latent that is on: a number or H numbers [default: 0]
+    #[arg(long, value_name = "NUMBER|mu.npy", allow_negative_numbers = true)]
+    mu: Option<Given>,
+    /// Variance of a latent that is on: a number, H numbers or an H x H covariance [default: 1]
+    #[arg(long, value_name = "NUMBER|psi2.npy", allow_negative_numbers = true)]
+    psi2: Option<Given>,
+    /// Variance of the observation noise: a number, D numbers or a D x D covariance
+    #[arg(long, value_name = "NUMBER|sigma2.npy", allow_negative_numbers = true)]
+    sigma2: Given,
+    /// H', latents kept per sample [default: H, at most 8]
+    #[arg(long, value_name = "COUNT")]
+    selected: Option<usize>,
+    /// Most latents on at once [default: H' when H is at most 8, else 3]
+    #[arg(long, value_name = "COUNT")]
+    max_active: Option<usize>,
+    /// Leave out the states with one latent on that is not among the H'
+    #[arg(long)]
+    no_singletons: bool,
+    /// How latents are scored for the H'
+    #[arg(long, value_enum, default_value = "singleton")]
+    selection: SelectionName,
+    /// Where the matrices of a state come from [default: grown, table for a full --psi2]
+    #[arg(long, value_enum)]
+    states: Option<StatesName>,
+    /// Whether the H x H matrix W^T Sigma^-1 W is part of the model: more flash, fewer operations
+    #[arg(long, value_enum, default_value = "auto")]
+    gram: GramName,
+    /// Where the model came from; kept in it as text [default: the version of spikelet and the name of W]
+    #[arg(long, value_name = "TEXT")]
+    provenance: Option<String>,
+    /// The model to write
+    #[arg(long, value_name = "MODEL.spk")]
+    out: PathBuf,
+}
+
+impl Import {
+    pub fn run(self) -> Result<()> {
+        if self.model != "gsc" {
+            let what = format!("'{}' is not a kind of model that this version can import", self.model);
+            return Err(Error::input(what, "--model", "it knows gsc"));
+        }
+        files::check_target(&self.out)?;
+        refuse_overwriting(&self.out, &self.inputs())?;
+        let parameters = self.parameters()?;
+        let options = self.options(parameters.latents);
+        let provenance = match &self.provenance {
+            Some(text) => text.clone(),
+            None => {
+                let file = self.w.file_name().unwrap_or_default().to_string_lossy();
+                format!("spikelet {} import of {file}", env!("CARGO_PKG_VERSION"))
+            }
+        };
+        let bytes = build(&parameters, &options, &provenance)?;
+        files::write_atomically(&self.out, |writer| writer.write_all(&bytes))?;
+
+        let file = ModelFile::new(self.out.display().to_string(), &bytes);
+        let model = file.blob()?.model();
+        let shape = model.shape;
+        print(&format!(
+            "{}: {} dimensions, {} latents ({} selected, up to {} on), {} states\n\
+             per sample {} multiply-adds; flash {} bytes, RAM {} bytes per stream\n",
+            self.out.display(),
+            shape.dims,
+            shape.latents,
+            shape.selected,
+            shape.max_active,
+            shape.states(),
+            model.operations().total(),
+            bytes.len(),
+            arena_bytes(shape),
+        ))
+    }
+
+    fn inputs(&self) -> Vec<&PathBuf> {
+        let given = [self.pi.as_ref(), self.mu.as_ref(), self.psi2.as_ref(), Some(&self.sigma2)];
+        let files = given.into_iter().flatten().filter_map(|given| match given {
+            Given::File(path) => Some(path),
+            Given::Number(_) => None,
+        });
+        [&self.w].into_iter().chain(files).collect()
+    }
+
+    fn parameters(&self) -> Result<Parameters> {
+        let (dims, latents, dictionary) = matrix(&self.w)?;
+        let vector = |given: &Option<Given>, default: f64| {
+            given.as_ref().map_or_else(|| Ok(vec![default; latents]), |given| given.vector(latents))
+        };
+        Ok(Parameters {
+            dims,
+            latents,
+            dictionary,
+            prior: vector(&self.pi, (2.0 / latents as f64).min(0.5))?,
+            slab_mean: vector(&self.mu, 0.0)?,
+            slab_cov: match &self.psi2 {
+                None => SlabCov::Unit,
+                Some(given) => match given.covariance(latents, "latent")? {
+                    Covariance::Shared(psi2) => SlabCov::Diagonal(vec![psi2; latents]),
+                    Covariance::Diagonal(psi2) => SlabCov::Diagonal(psi2),
+                    Covariance::Full(psi) => SlabCov::Full(psi),
+                },
+            },
+            noise: match self.sigma2.covariance(dims, "dimension")? {
+                Covariance::Shared(sigma2) => NoiseCov::Shared(sigma2),
+                Covariance::Diagonal(sigma2) => NoiseCov::Diagonal(sigma2),
+                Covariance::Full(sigma) => NoiseCov::Full(sigma),
+            },
+        })
+    }
+
+    fn options(&self, latents: usize) -> Options {
+        let selected = self.selected.unwrap_or(latents.min(SMALL));
+        let most = if latents <= SMALL { selected } else { selected.min(3) };
+        Options {
+            selected,
+            max_active: self.max_active.unwrap_or(most),
+            singletons: !self.no_singletons,
+            selection: self.selection,
+            states: self.states,
+            gram: self.gram,
+        }
+    }
+}
+
+/// Parameters to the bytes of a blob.
+pub(super) fn build(parameters: &Parameters, options: &Options, provenance: &str) -> Result<Vec<u8>> {
+    let prepared = Prepared::<f32>::new(parameters, options)?;
+    blob::write(&prepared, &parameters.slab_cov, provenance)
+}

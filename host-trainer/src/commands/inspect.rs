@@ -1,0 +1,181 @@
+//! `spikelet inspect`: what a model is and what it costs on a device.
+
+use super::model_file::{ModelFile, arena_bytes, names};
+use super::output::{print, printable};
+use crate::{Error, Result};
+use serde::Serialize;
+use spikelet::blob::{ALIGN, Blob, ENTRY_LEN, Slab, VERSION};
+use spikelet::model::{Model, StateTable, States};
+use std::path::PathBuf;
+
+/// Show what a model is, and what it costs in flash, RAM and operations
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Operations are multiply-adds per sample, at most; a loud sample (far above the noise) takes the refinement on top.
+
+Example:
+  spikelet inspect model.spk
+  spikelet inspect model.spk --json")]
+pub(super) struct Inspect {
+    /// The model, made by `spikelet import`
+    #[arg(value_name = "MODEL.spk")]
+    model: PathBuf,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// The JSON object; names are part of the interface.
+#[derive(Debug, Serialize)]
+struct Facts<'a> {
+    kind: &'static str,
+    dims: usize,
+    latents: usize,
+    selected: usize,
+    max_active: usize,
+    singletons: bool,
+    states: u64,
+    encoding: &'static str,
+    noise: &'static str,
+    slab: &'static str,
+    selection: &'static str,
+    state_source: &'static str,
+    gram_stored: bool,
+    blob_bytes: usize,
+    arena_bytes: usize,
+    /// Multiply-adds per sample.
+    operations: u64,
+    operations_by_stage: Stages,
+    operations_refinement: u64,
+    grown: Option<Cost>,
+    table: Option<Cost>,
+    version: u16,
+    revision: u16,
+    groups: [(); 0],
+    rate: Option<f64>,
+    provenance: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct Stages {
+    projection: u64,
+    selection: u64,
+    posterior: u64,
+}
+
+/// What the model costs, or would cost, with the matrices of its states made in one of the two ways.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Cost {
+    blob_bytes: u64,
+    operations: u64,
+}
+
+impl Inspect {
+    pub fn run(self) -> Result<()> {
+        let file = ModelFile::read(&self.model)?;
+        let facts = Facts::new(&file.blob()?);
+        if self.json {
+            let text = serde_json::to_string_pretty(&facts).map_err(|cause| {
+                Error::run(format_args!("no JSON ({cause})"), self.model.display(), "report this as a bug")
+            })?;
+            return print(&format!("{text}\n"));
+        }
+        print(&facts.table(&self.model.display().to_string()))
+    }
+}
+
+impl<'a> Facts<'a> {
+    fn new(blob: &Blob<'a>) -> Self {
+        let model = blob.model();
+        let (shape, operations) = (model.shape, model.operations());
+        let [grown, table] = costs(blob);
+        Self {
+            kind: names::kind(blob.kind()),
+            dims: shape.dims,
+            latents: shape.latents,
+            selected: shape.selected,
+            max_active: shape.max_active,
+            singletons: shape.singletons,
+            states: shape.states(),
+            encoding: "f32",
+            noise: names::noise(&model),
+            slab: names::slab(blob.slab()),
+            selection: names::selection(&model),
+            state_source: names::states(&model),
+            gram_stored: model.gram.is_some(),
+            blob_bytes: blob.byte_len(),
+            arena_bytes: arena_bytes(shape),
+            operations: operations.total(),
+            operations_by_stage: Stages {
+                projection: operations.projection,
+                selection: operations.selection,
+                posterior: operations.posterior,
+            },
+            operations_refinement: operations.refinement,
+            grown,
+            table,
+            version: VERSION,
+            revision: blob.revision(),
+            groups: [],
+            rate: None,
+            provenance: blob.provenance(),
+        }
+    }
+
+    fn table(&self, name: &str) -> String {
+        let yes = |flag: bool| if flag { "yes" } else { "no" };
+        let cost = |cost: Option<Cost>| match cost {
+            Some(cost) => format!("{} bytes of flash, {} multiply-adds", cost.blob_bytes, cost.operations),
+            None => "not possible for this model".into(),
+        };
+        let stages = &self.operations_by_stage;
+        let rows = [
+            ("model", format!("{} {name}", self.kind)),
+            ("dimensions D", self.dims.to_string()),
+            ("latents H", self.latents.to_string()),
+            ("selected H'", format!("{} ({} score)", self.selected, self.selection)),
+            ("most on at once", self.max_active.to_string()),
+            (
+                "states per sample",
+                format!("{} (singletons of all latents: {})", self.states, yes(self.singletons)),
+            ),
+            ("noise, slab", format!("{}, {}", self.noise, self.slab)),
+            ("encoding", self.encoding.into()),
+            ("flash", format!("{} bytes (Gram matrix stored: {})", self.blob_bytes, yes(self.gram_stored))),
+            ("RAM per stream", format!("{} bytes", self.arena_bytes)),
+            ("multiply-adds", format!("{} per sample", self.operations)),
+            ("  projection", stages.projection.to_string()),
+            ("  selection", stages.selection.to_string()),
+            ("  posterior", stages.posterior.to_string()),
+            ("  loud samples", format!("{} more", self.operations_refinement)),
+            (
+                "states grown",
+                cost(self.grown) + if self.state_source == "grown" { " (this model)" } else { "" },
+            ),
+            (
+                "states in a table",
+                cost(self.table) + if self.state_source == "table" { " (this model)" } else { "" },
+            ),
+            ("blob format", format!("version {}, revision {}", self.version, self.revision)),
+            ("provenance", printable(self.provenance)),
+        ];
+        rows.iter().map(|(key, value)| format!("{key:<18} {value}\n")).collect()
+    }
+}
+
+/// Costs with grown states and with a table of them: the present ones, and those of the same model made the other way.
+fn costs(blob: &Blob<'_>) -> [Option<Cost>; 2] {
+    let model = blob.model();
+    let full_slab = blob.slab() == Slab::Full;
+    let section = StateTable::<f32>::len(model.shape.latents, model.shape.max_active, full_slab)
+        .map(|numbers| ((4 * numbers).next_multiple_of(ALIGN) + ENTRY_LEN) as u64);
+    let held = if matches!(model.states, States::Table(_)) { section.unwrap_or(0) } else { 0 };
+    let without = blob.byte_len() as u64 - held;
+    let operations = |states| Model { states, ..model }.operations().total();
+    let grown = (!full_slab).then(|| Cost { blob_bytes: without, operations: operations(States::Grown) });
+    let table = section.map(|bytes| Cost {
+        blob_bytes: without + bytes,
+        operations: operations(States::Table(StateTable { records: &[], full_slab })),
+    });
+    [grown, table.filter(|table| table.blob_bytes <= u32::MAX.into())]
+}

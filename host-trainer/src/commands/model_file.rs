@@ -1,0 +1,152 @@
+//! A blob from disk, in memory where the core can read it in place.
+//!
+//! In comes the path of a `.spk` file, out goes a checked [`Blob`]. Fails, naming the file, when it cannot be read or
+//! is no blob that this build can run.
+
+use crate::{Error, Result};
+use spikelet::blob::{ALIGN, Blob, BlobError};
+use spikelet::model::ModelError;
+use spikelet::{Shape, state_bytes};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+/// Owns the bytes of a blob.
+#[derive(Debug)]
+pub(super) struct ModelFile {
+    name: String,
+    /// The bytes lie at `start..`: the allocator promises a vector of bytes no alignment, so a few more are taken.
+    /// Never grown after `start` was found.
+    memory: Vec<u8>,
+    start: usize,
+}
+
+impl ModelFile {
+    pub fn read(path: &Path) -> Result<Self> {
+        let fail = |cause| Error::reading(path, &cause);
+        if !fs::metadata(path).map_err(fail)?.is_file() {
+            return Err(Error::input(
+                "this is not a file",
+                path.display(),
+                "name a model, such as model.spk",
+            ));
+        }
+        // A blob's length has 32 bits: of a longer file, which is none, the start is enough to see that.
+        let mut bytes = Vec::new();
+        File::open(path).and_then(|file| file.take(u32::MAX.into()).read_to_end(&mut bytes)).map_err(fail)?;
+        Ok(Self::new(path.display().to_string(), &bytes))
+    }
+
+    /// `name` is what errors call it.
+    pub fn new(name: String, bytes: &[u8]) -> Self {
+        let mut memory = vec![0; bytes.len() + ALIGN];
+        let start = memory.as_ptr().addr().next_multiple_of(ALIGN) - memory.as_ptr().addr();
+        memory[start..start + bytes.len()].copy_from_slice(bytes);
+        memory.truncate(start + bytes.len());
+        Self { name, memory, start }
+    }
+
+    /// Checks everything.
+    pub fn blob(&self) -> Result<Blob<'_>> {
+        Blob::parse(&self.memory[self.start..]).map_err(|error| {
+            let remake = "copy it again, or make it again with `spikelet import`";
+            match error {
+                BlobError::Magic => {
+                    let advice = "name a model made by `spikelet import`";
+                    Error::input("this is not a Spikelet model", &self.name, advice)
+                }
+                BlobError::Version { .. } | BlobError::Unknown { .. } | BlobError::UnknownSection { .. } => {
+                    let what = format!("this version of spikelet does not know the model ({error})");
+                    Error::input(what, &self.name, "use the version that made it, or a newer one")
+                }
+                BlobError::Model(ModelError::Capacity { .. }) => {
+                    let advice = "import it with a smaller --selected or --max-active, or build spikelet with \
+                                  SPIKELET_MAX_SELECTED and SPIKELET_MAX_ACTIVE set higher";
+                    Error::input(error, &self.name, advice)
+                }
+                _ => Error::input(format_args!("the model is damaged ({error})"), &self.name, remake),
+            }
+        })
+    }
+
+    /// The blob without bytes that follow it in the file.
+    pub fn bytes(&self, blob: &Blob<'_>) -> &[u8] {
+        &self.memory[self.start..][..blob.byte_len()]
+    }
+}
+
+/// Bytes of RAM per stream, as C's `spk_state_size()` says.
+pub(super) fn arena_bytes(shape: Shape) -> usize {
+    state_bytes(shape)
+}
+
+/// Names of what a blob can be, as commands and their output write them.
+pub(super) mod names {
+    use spikelet::blob::{Kind, Slab};
+    use spikelet::model::{Model, Noise, Selection, States};
+
+    pub fn kind(kind: Kind) -> &'static str {
+        match kind {
+            Kind::Gsc => "gsc",
+            _ => "unknown",
+        }
+    }
+
+    pub fn slab(slab: Slab) -> &'static str {
+        match slab {
+            Slab::Unit => "unit",
+            Slab::Diagonal => "diagonal",
+            Slab::Full => "full",
+        }
+    }
+
+    pub fn noise(model: &Model<'_, f32>) -> &'static str {
+        match model.noise {
+            Noise::Shared(_) => "shared",
+            Noise::Diagonal(_) => "diagonal",
+            Noise::Full(_) => "full",
+        }
+    }
+
+    pub fn selection(model: &Model<'_, f32>) -> &'static str {
+        match model.selection {
+            Selection::Singleton => "singleton",
+            Selection::Independent { .. } => "independent",
+        }
+    }
+
+    pub fn states(model: &Model<'_, f32>) -> &'static str {
+        match model.states {
+            States::Grown => "grown",
+            States::Table(_) => "table",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_aligned_wherever_they_came_from() {
+        let bytes = [spikelet::doc::TWO_SOURCES, b"more"].concat();
+        for offset in 0..8 {
+            let padded = [&vec![0; offset], &bytes[..]].concat();
+            let file = ModelFile::new("m".into(), &padded[offset..]);
+            let blob = file.blob().unwrap();
+            assert_eq!(file.bytes(&blob), spikelet::doc::TWO_SOURCES);
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let say = |bytes: &[u8]| ModelFile::new("m.spk".into(), bytes).blob().unwrap_err().to_string();
+        let good = spikelet::doc::TWO_SOURCES;
+        assert!(say(b"").contains("0 bytes where 48 are needed"));
+        assert!(say(&[b'x'; 100]).starts_with("this is not a Spikelet model: m.spk: name a model"));
+        assert!(say(&good[..good.len() - 1]).starts_with("the model is damaged ("));
+        let mut newer = good.to_vec();
+        newer[4] = 2;
+        assert!(say(&newer).contains("format version 2"));
+    }
+}

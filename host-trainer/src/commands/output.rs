@@ -1,0 +1,157 @@
+//! What commands write: lines on stdout, progress on stderr, folders of results.
+
+use crate::files::{self, Staged, Writer};
+use crate::{Error, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Text to stdout. A reader that has gone away (`spikelet inspect m.spk | head -1`) is not a failure.
+pub(super) fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => Err(Error::run(
+            format_args!("the output cannot be written ({cause})"),
+            "stdout",
+            "check where it goes",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Text of a model's maker, without what would move the cursor, end a line or turn the writing direction: these do
+/// harm in terminals and in the comments of source files.
+pub(super) fn printable(text: &str) -> String {
+    let harmful = |c: char| {
+        let formatting = matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}');
+        c.is_control() || formatting
+    };
+    text.chars().map(|c| if harmful(c) { ' ' } else { c }).collect()
+}
+
+/// Refuses a result that would replace what it is made from.
+pub(super) fn refuse_overwriting(out: &Path, inputs: &[impl AsRef<Path>]) -> Result<()> {
+    let same = |input: &Path| match (fs::canonicalize(out), fs::canonicalize(input)) {
+        (Ok(out), Ok(input)) => out == input,
+        _ => false,
+    };
+    if inputs.iter().any(|input| same(input.as_ref())) {
+        let what = "the result would replace a file it is made from";
+        return Err(Error::input(what, out.display(), "name another file"));
+    }
+    Ok(())
+}
+
+/// A folder for results. It is created now, and removed again when nothing came of it.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    /// What did not exist before, the innermost first.
+    created: Vec<PathBuf>,
+}
+
+impl Folder {
+    pub fn create(path: &Path) -> Result<Self> {
+        let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let created = path.ancestors().take_while(missing).map(Path::to_path_buf).collect();
+        let folder = Self { path: path.to_path_buf(), created };
+        files::create_dir(path)?;
+        Ok(folder)
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Opens all of `names` at once, lets `write` fill them (in their order), and gives them their names when it is
+    /// done: all of them or none.
+    pub fn write_together(
+        &self,
+        names: &[&str],
+        write: impl FnOnce(&mut [&mut Writer]) -> Result<()>,
+    ) -> Result<()> {
+        let paths: Vec<_> = names.iter().map(|name| self.file(name)).collect();
+        paths.iter().try_for_each(files::check_target)?;
+        let mut staged = Vec::new();
+        stage(&paths, Vec::new(), Box::new(write), &mut staged)?;
+        staged.into_iter().try_for_each(Staged::commit)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        for folder in &self.created {
+            // Fails, as it should, when there are results in it.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Each file is written through a closure, so several at once are opened inside one another.
+fn stage(
+    paths: &[PathBuf],
+    outer: Vec<&mut Writer>,
+    write: Box<dyn FnOnce(&mut [&mut Writer]) -> Result<()> + '_>,
+    staged: &mut Vec<Staged>,
+) -> Result<()> {
+    let Some((path, rest)) = paths.split_first() else {
+        let mut writers = outer;
+        return write(&mut writers);
+    };
+    let file = Staged::write(path, |writer| {
+        let mut writers = outer;
+        writers.push(writer);
+        Ok(stage(rest, writers, write, staged)?)
+    })?;
+    staged.push(file);
+    Ok(())
+}
+
+/// How far a long job is: a bar on a terminal, else a line every few seconds.
+#[derive(Debug)]
+pub(super) struct Progress {
+    what: &'static str,
+    bar: ProgressBar,
+    total: usize,
+    done: usize,
+    last_line: Instant,
+}
+
+/// Seconds between lines where there is no terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
+
+impl Progress {
+    pub fn new(what: &'static str, total: usize) -> Self {
+        let target = if io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(total as u64), target);
+        if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} eta {eta}")
+        {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        Self { what, bar, total, done: 0, last_line: Instant::now() }
+    }
+
+    pub fn advance(&mut self, count: usize) {
+        self.done += count;
+        self.bar.inc(count as u64);
+        if self.bar.is_hidden() && self.last_line.elapsed() >= LINE_INTERVAL {
+            self.last_line = Instant::now();
+            let percent = 100.0 * self.done as f64 / self.total.max(1) as f64;
+            let _ = writeln!(io::stderr(), "{}: {} of {} ({percent:.0}%)", self.what, self.done, self.total);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,79 @@
+//! The result files of inference: NumPy arrays that grow by the rows of one piece of data after the other.
+
+use super::engine::Posteriors;
+use spikelet::Shape;
+use std::io::{self, Write};
+
+/// One result file.
+#[derive(Clone, Copy)]
+pub(super) struct ResultFile {
+    pub name: &'static str,
+    /// NumPy's name of the number format.
+    format: &'static str,
+    /// Columns; none for a vector.
+    columns: fn(Shape) -> Option<usize>,
+    /// Its rows of these points, as bytes.
+    pub rows: fn(&Posteriors) -> Vec<u8>,
+}
+
+/// All of them.
+pub(super) const RESULTS: [ResultFile; 6] = [
+    ResultFile {
+        name: "activity.npy",
+        format: "<f4",
+        columns: |shape| Some(shape.latents),
+        rows: |points| floats(&points.activity),
+    },
+    ResultFile {
+        name: "mean.npy",
+        format: "<f4",
+        columns: |shape| Some(shape.latents),
+        rows: |points| floats(&points.mean),
+    },
+    ResultFile {
+        name: "variance.npy",
+        format: "<f4",
+        columns: |shape| Some(shape.latents),
+        rows: |points| floats(&points.variance),
+    },
+    ResultFile {
+        name: "map.npy",
+        format: "<i8",
+        columns: |shape| Some(shape.latents),
+        rows: |points| integers(&points.map),
+    },
+    ResultFile {
+        name: "selected.npy",
+        format: "<i8",
+        columns: |shape| Some(shape.selected),
+        rows: |points| integers(&points.selected),
+    },
+    ResultFile {
+        name: "evidence.npy",
+        format: "<f4",
+        columns: |_| None,
+        rows: |points| floats(&points.evidence),
+    },
+];
+
+impl ResultFile {
+    /// The header of the array, padded to a multiple of 64 bytes as NumPy does. The rows of `points` points follow.
+    pub fn start(&self, writer: &mut impl Write, points: usize, shape: Shape) -> io::Result<()> {
+        let axes = match (self.columns)(shape) {
+            Some(columns) => format!("({points}, {columns})"),
+            None => format!("({points},)"),
+        };
+        let text = format!("{{'descr': '{}', 'fortran_order': False, 'shape': {axes}, }}", self.format);
+        // 10 bytes before it, 117 and a line end: room for far longer axes than 64 bits can count.
+        writer.write_all(b"\x93NUMPY\x01\x00\x76\x00")?;
+        writeln!(writer, "{text:<117}")
+    }
+}
+
+fn floats(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn integers(values: &[i64]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
