@@ -8,7 +8,7 @@ use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use crate::{Error, Result};
 use spikelet::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use spikelet::math::{Real, binomial};
-use spikelet::model::{MAX_STATES, Model, Noise, PANEL, Selection, Shape, StateTable, States};
+use spikelet::model::{MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States};
 
 /// A Gram matrix up to this many bytes (in f32) is stored without asking what else is.
 const SMALL_GRAM_BYTES: usize = 8 * 1024;
@@ -203,11 +203,27 @@ impl<T: Real> Prepared<T> {
             },
             log_norm: self.log_norm,
         })
-        .map_err(|error| {
-            let advice =
-                "change the sizes, or rescale data and dictionary so that the numbers fit the precision";
-            Error::input(error, "the model", advice)
+        .map_err(|error| match error {
+            ModelError::NotFinite { field, index } | ModelError::Range { field, index } => {
+                let what = format!("{}[{index}] is beyond the numbers a model can hold", user_name(field));
+                Error::input(what, "the model", "rescale data and parameters")
+            }
+            other => Error::input(other, "the model", "change the sizes"),
         })
+    }
+}
+
+/// What users call a field of [`Model`], or how it comes from what they gave.
+fn user_name(field: &'static str) -> &'static str {
+    match field {
+        "dictionary" => "W",
+        "noise" => "1 / sigma2",
+        "prior" => "logit of pi",
+        "slab_mean" => "mu",
+        "slab_cov" => "1 / psi2",
+        "gram_diagonal" => "W^2 / sigma2",
+        "gram" => "W^T Sigma^-1 W",
+        other => other,
     }
 }
 

@@ -38,9 +38,9 @@ pub(super) struct Import {
     /// Variance of a latent that is on: a number, H numbers or an H x H covariance [default: 1]
     #[arg(long, value_name = "NUMBER|psi2.npy", allow_negative_numbers = true)]
     psi2: Option<Given>,
-    /// Variance of the observation noise: a number, D numbers or a D x D covariance
+    /// Variance of the observation noise: a number, D numbers or a D x D covariance (always needed for gsc)
     #[arg(long, value_name = "NUMBER|sigma2.npy", allow_negative_numbers = true)]
-    sigma2: Given,
+    sigma2: Option<Given>,
     /// H', latents kept per sample [default: H, at most 8]
     #[arg(long, value_name = "COUNT")]
     selected: Option<usize>,
@@ -106,7 +106,7 @@ impl Import {
     }
 
     fn inputs(&self) -> Vec<&PathBuf> {
-        let given = [self.pi.as_ref(), self.mu.as_ref(), self.psi2.as_ref(), Some(&self.sigma2)];
+        let given = [self.pi.as_ref(), self.mu.as_ref(), self.psi2.as_ref(), self.sigma2.as_ref()];
         let files = given.into_iter().flatten().filter_map(|given| match given {
             Given::File(path) => Some(path),
             Given::Number(_) => None,
@@ -115,6 +115,10 @@ impl Import {
     }
 
     fn parameters(&self) -> Result<Parameters> {
+        let Some(sigma2) = &self.sigma2 else {
+            let advice = "give the variance of the noise in each dimension, in the units of the data squared";
+            return Err(Error::input("the noise is not known", "--sigma2", advice));
+        };
         let (dims, latents, dictionary) = matrix(&self.w)?;
         let vector = |given: &Option<Given>, default: f64| {
             given.as_ref().map_or_else(|| Ok(vec![default; latents]), |given| given.vector(latents))
@@ -133,7 +137,7 @@ impl Import {
                     Covariance::Full(psi) => SlabCov::Full(psi),
                 },
             },
-            noise: match self.sigma2.covariance(dims, "dimension")? {
+            noise: match sigma2.covariance(dims, "dimension")? {
                 Covariance::Shared(sigma2) => NoiseCov::Shared(sigma2),
                 Covariance::Diagonal(sigma2) => NoiseCov::Diagonal(sigma2),
                 Covariance::Full(sigma) => NoiseCov::Full(sigma),

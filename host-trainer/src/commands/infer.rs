@@ -92,7 +92,7 @@ impl Infer {
     }
 
     fn check_engine(&self) -> Result<()> {
-        let advice = "leave it away: truncated is the engine of this version";
+        let advice = "leave it away, truncated is the engine of this version";
         if self.engine != "truncated" {
             let what = format!("this version does not have the engine '{}'", self.engine);
             return Err(Error::input(what, "--engine", advice));

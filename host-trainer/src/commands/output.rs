@@ -90,11 +90,14 @@ impl Drop for Folder {
     }
 }
 
+/// Writes to all files of a group.
+type Fill<'f> = Box<dyn FnOnce(&mut [&mut Writer]) -> Result<()> + 'f>;
+
 /// Each file is written through a closure, so several at once are opened inside one another.
 fn stage(
     paths: &[PathBuf],
     outer: Vec<&mut Writer>,
-    write: Box<dyn FnOnce(&mut [&mut Writer]) -> Result<()> + '_>,
+    write: Fill<'_>,
     staged: &mut Vec<Staged>,
 ) -> Result<()> {
     let Some((path, rest)) = paths.split_first() else {
