@@ -51,14 +51,14 @@ binutils() {
 
 # build_staticlib TRIPLE: fat LTO into one object; the panic handler calls a symbol that does not exist.
 build_staticlib() {
-    cargo rustc --quiet --manifest-path "$root/Cargo.toml" -p spikelet-ffi --release --crate-type staticlib \
+    cargo rustc --quiet --manifest-path "$root/Cargo.toml" -p spikelet-ffi --profile firmware --crate-type staticlib \
         --target "$1" --features panic-gate
 }
 
 # ship TRIPLE [ARCHIVE [OUT]]: of a Rust static library, keeps what the spk_ functions reach, and nothing that
 # could clash with the firmware's own libc, libm, libgcc or Rust code. Fails if that includes a panic.
 ship() {
-    local triple=$1 archive=${2:-$target/$1/release/libspikelet_ffi.a} out=${3:-$target/ship/$1/libspikelet.a}
+    local triple=$1 archive=${2:-$target/$1/firmware/libspikelet_ffi.a} out=${3:-$target/ship/$1/libspikelet.a}
     local tool work object format=() roots
     tool=$(binutils "$triple")
     work=$(mktemp -d)
