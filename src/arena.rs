@@ -25,12 +25,12 @@ pub enum Detail {
 /// use spikelet::{Detail, Shape, arena_len};
 /// const SHAPE: Shape = Shape { dims: 4, latents: 6, selected: 6, max_active: 3, singletons: true };
 /// let memory = [0.0f32; arena_len(SHAPE, Detail::Marginals)];
-/// assert_eq!(memory.len(), 257);
+/// assert_eq!(memory.len(), 269);
 /// ```
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
     let block = s * s + 6 * s;
-    let path = (3 * a + triangle(a - 1)) * s + a.saturating_sub(2) * s * s + 4 * a + 2 * triangle(a - 1);
+    let path = (3 * a + 2 + triangle(a - 1)) * s + a.saturating_sub(2) * s * s + 4 * a + 2 * triangle(a - 1);
     let marginals = 2 * d + 4 * h + block + path + 4 * s + a;
     match detail {
         Detail::Marginals => marginals,
@@ -99,6 +99,9 @@ pub(crate) struct PathMemory<'m, T> {
     pub share: &'m mut [T],
     /// G_pq without what they explain, per depth but the first and the last. ((A - 2) x S x S)
     pub cross: &'m mut [T],
+    /// Posterior mean and variance of the latent that each child adds. (S)
+    pub child_step: &'m mut [T],
+    pub child_variance: &'m mut [T],
     /// Posterior means and variances per depth, packed. (A (A - 1) / 2)
     pub means: &'m mut [T],
     pub variances: &'m mut [T],
@@ -162,6 +165,8 @@ impl<'m, T: Real> Arena<'m, T> {
                 seen: take(a * s)?,
                 share: take(triangle(a - 1) * s)?,
                 cross: take(a.saturating_sub(2) * s * s)?,
+                child_step: take(s)?,
+                child_variance: take(s)?,
                 means: take(triangle(a - 1))?,
                 variances: take(triangle(a - 1))?,
                 covariances: take(covariances)?,

@@ -28,7 +28,7 @@ use crate::capacity::MAX_ACTIVE;
 use crate::math::Real;
 use crate::select::gain;
 use crate::slices::{at, copy, lower_row, lower_row_mut, set, span, span_mut, split, triangle};
-use crate::states::{Moments, StateModel};
+use crate::states::{Leaves, Moments, StateModel, Visitor, visit_each};
 use heapless::Vec;
 
 pub(crate) struct Grown<'x, 'b, 'm, T> {
@@ -219,13 +219,57 @@ impl<T: Real> StateModel<T> for Grown<'_, '_, '_, T> {
         let data = span(self.memory.left, k * s + first, rest).iter().zip(span(self.memory.seen, k * s + first, rest));
         let slab = span(block.mean, first, rest).iter().zip(span(block.precision, first, rest));
         let out = span_mut(children, first, rest).iter_mut().zip(span(block.onset, first, rest));
-        for ((&left, &seen), ((&mean, &precision), (child, &onset))) in data.zip(slab.zip(out)) {
-            let pivot = left + precision;
-            let gained = gain(seen, mean, precision * mean, left, T::ONE / pivot);
-            *child = log_joint + (onset - T::HALF * pivot.ln() + gained);
+        let steps = span_mut(self.memory.child_step, first, rest).iter_mut();
+        let steps = steps.zip(span_mut(self.memory.child_variance, first, rest));
+        let inputs = data.zip(slab).zip(out.zip(steps));
+        for (((&left, &seen), (&mean, &precision)), ((child, &onset), (step, variance))) in inputs {
+            let (pivot, pull) = (left + precision, precision * mean);
+            *variance = T::ONE / pivot;
+            *step = (seen + pull) * *variance;
+            *child = log_joint + (onset - T::HALF * pivot.ln() + gain(seen, mean, pull, left, *variance));
         }
         if !block.members.is_empty() && path.iter().all(|&p| self.is_reference(p)) {
             self.extend_by_members(path, first, children);
+        }
+    }
+
+    fn leaves(&mut self, path: &[u16], children: &mut [T], visitor: &mut impl Visitor<T>) {
+        let (s, k) = (self.block.len(), path.len());
+        let mut first = path.last().map_or(0, |&last| usize::from(last) + 1);
+        let members = self.block.members.len();
+        if first < members {
+            visit_each(path, first..members, children, self, visitor);
+            first = members;
+        }
+        let mut best = (first, visitor.is_best(at(children, first)), at(children, first));
+        for (p, &log_joint) in children.iter().enumerate().skip(first) {
+            if log_joint > best.2 {
+                best = (p, visitor.is_best(log_joint), log_joint);
+            }
+        }
+        if !visitor.wants(best.2) || first >= s {
+            return; // none of them can change the result
+        }
+        let above = k.wrapping_sub(1);
+        let parent = Moments {
+            mean: if k > 0 { lower_row(self.memory.means, above) } else { &[] },
+            variance: if k > 0 { lower_row(self.memory.variances, above) } else { &[] },
+            covariance: span(self.memory.covariances, covariance_start(k), triangle(k)),
+        };
+        let leaves = Leaves {
+            parent,
+            first,
+            log_joint: children,
+            step: self.memory.child_step,
+            variance: self.memory.child_variance,
+            share: span(self.memory.share, (triangle(k) - k) * s, k * s),
+        };
+        visitor.take(path, leaves);
+        if best.1 {
+            let mut child: Vec<u16, MAX_ACTIVE> = Vec::new();
+            let _ = child.extend_from_slice(path);
+            let _ = child.push(best.0 as u16); // no longer than max_active
+            visitor.consider(&child, best.2, self.moments(&child));
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) trait StateModel<T> {
     /// Log joints of `path` plus position p, for every p after its last, into `children[p]`. The
     /// parents of `path` are extended, its log joint is known, its moments were looked at last.
     fn extend(&mut self, path: &[u16], log_joint: T, children: &mut [T]);
+    /// Hands all children of `path`, which was extended last, to the visitor; they have no children.
+    fn leaves(&mut self, path: &[u16], children: &mut [T], visitor: &mut impl Visitor<T>);
 }
 
 /// The continuous part of one state.
@@ -31,12 +33,54 @@ pub(crate) struct Moments<'a, T> {
     pub covariance: &'a [T],
 }
 
+/// The children of one state, from position `first` on. Arrays are by position, and may be used up.
+pub(crate) struct Leaves<'a, T> {
+    /// Their parent.
+    pub parent: Moments<'a, T>,
+    /// Position of the first.
+    pub first: usize,
+    /// Log joints.
+    pub log_joint: &'a mut [T],
+    /// Posterior mean of the latent that was added.
+    pub step: &'a mut [T],
+    /// Its posterior variance.
+    pub variance: &'a mut [T],
+    /// A row per active latent of the parent: how much of it goes when one unit of the new latent
+    /// comes. The parent's means change by -step x share.
+    pub share: &'a [T],
+}
+
 /// What is done with each state.
 pub(crate) trait Visitor<T> {
     /// Whether a state with this log joint can change the result.
     fn wants(&self, log_joint: T) -> bool;
     /// Takes a state.
     fn visit(&mut self, path: &[u16], log_joint: T, moments: Moments<'_, T>);
+    /// Takes all children of `path` but does not look for the best state.
+    fn take(&mut self, path: &[u16], leaves: Leaves<'_, T>);
+    /// Notes that `path` is the best state if it is.
+    fn consider(&mut self, path: &[u16], log_joint: T, moments: Moments<'_, T>);
+    /// Whether a state with this log joint is the best so far.
+    fn is_best(&self, log_joint: T) -> bool;
+}
+
+/// [`StateModel::leaves`], one by one.
+pub(crate) fn visit_each<T: Real>(
+    path: &[u16],
+    positions: core::ops::Range<usize>,
+    log_joints: &[T],
+    states: &mut impl StateModel<T>,
+    visitor: &mut impl Visitor<T>,
+) {
+    let mut child: Vec<u16, MAX_ACTIVE> = Vec::new();
+    let _ = child.extend_from_slice(path); // shorter than max_active
+    for p in positions.rev() {
+        let log_joint = at(log_joints, p);
+        if visitor.wants(log_joint) && child.push(p as u16).is_ok() {
+            visitor.visit(&child, log_joint, states.moments(&child));
+            child.pop();
+        }
+    }
 }
 
 /// Visits the empty state and every state of up to `max_active` of `positions` latents. `log_joints`
@@ -65,7 +109,12 @@ pub(crate) fn walk<T: Real>(
             if has_children {
                 let children = span_mut(log_joints, path.len() * positions, positions);
                 states.extend(&path, log_joint, children);
-                candidates = positions;
+                if path.len() + 1 == max_active {
+                    states.leaves(&path, children, visitor);
+                    candidates = 0;
+                } else {
+                    candidates = positions;
+                }
             }
         }
         let first = path.last().map_or(0, |&last| usize::from(last) + 1);

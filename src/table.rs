@@ -17,7 +17,7 @@ use crate::capacity::MAX_ACTIVE;
 use crate::math::{Real, binomial};
 use crate::model::StateTable;
 use crate::slices::{at, copy, dot, lower_row, lower_row_mut, set, span, span_mut, triangle};
-use crate::states::{Moments, StateModel};
+use crate::states::{Moments, StateModel, Visitor, visit_each};
 use heapless::Vec;
 
 pub(crate) struct Tabled<'x, 'b, 'm, T> {
@@ -150,6 +150,11 @@ impl<T: Real> StateModel<T> for Tabled<'_, '_, '_, T> {
             set(children, usize::from(p), log_joint);
             child.pop();
         }
+    }
+
+    fn leaves(&mut self, path: &[u16], children: &mut [T], visitor: &mut impl Visitor<T>) {
+        let first = path.last().map_or(0, |&last| usize::from(last) + 1);
+        visit_each(path, first..self.block.len(), children, self, visitor);
     }
 
     fn moments(&mut self, path: &[u16]) -> Moments<'_, T> {
