@@ -333,6 +333,8 @@ uint32_t spk_api_version(void);
  */
 uint32_t spk_blob_version(void);
 
+extern void spikelet_panic_path_survives(void);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

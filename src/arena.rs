@@ -15,7 +15,7 @@ use crate::slices::triangle;
 pub enum Detail {
     /// Activity, mean and variance of each latent, the best state, the evidence.
     Marginals,
-    /// Also <(s.z)(s.z)^T> over the selected latents, as a trainer needs it.
+    /// Also `<(s.z)(s.z)^T>` over the selected latents, as a trainer needs it.
     SecondMoments,
 }
 
@@ -61,9 +61,9 @@ pub(crate) struct Arena<'m, T> {
     pub weighted: &'m mut [T],
     /// b = W^T Sigma^-1 y. (H)
     pub projection: &'m mut [T],
-    /// Selection scores, then <s>. (H)
+    /// Selection scores, then `<s>`. (H)
     pub activity: &'m mut [T],
-    /// Log joints of the singleton states, then <s.z>. (H)
+    /// Log joints of the singleton states, then `<s.z>`. (H)
     pub mean: &'m mut [T],
     /// Posterior variance of s.z. (H)
     pub variance: &'m mut [T],

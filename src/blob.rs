@@ -172,9 +172,7 @@ impl<'a> Blob<'a> {
         let states = match (u8_at(bytes, 21), slab) {
             (0, Slab::Full) => return Err(BlobError::Unknown { field: "states", value: 0 }),
             (0, _) => States::Grown,
-            (1, _) => {
-                States::Table(StateTable { records: numbers("STAT")?, full_slab: slab == Slab::Full })
-            }
+            (1, _) => States::Table(StateTable { records: numbers("STAT")?, full_slab: slab == Slab::Full }),
             (value, _) => return Err(BlobError::Unknown { field: "states", value }),
         };
         let model = Model::new(Model {

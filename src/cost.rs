@@ -69,7 +69,8 @@ impl<T: Real> Model<'_, T> {
             if matches!(self.states, States::Grown) && k < a {
                 // Elimination touches the n latents after the last one (summed over the states with k
                 // on, C(s, k + 1) of them), and pairs of these where children have children.
-                let pairs = if k + 1 < a { binomial(s, k + 2).saturating_mul(2) + binomial(s, k + 1) } else { 0 };
+                let pairs =
+                    if k + 1 < a { binomial(s, k + 2).saturating_mul(2) + binomial(s, k + 1) } else { 0 };
                 walk = walk.saturating_add(binomial(s, k + 1).saturating_mul(k + 3)).saturating_add(pairs);
             }
             walk = walk.saturating_add(states.saturating_mul(update + 4 * k));

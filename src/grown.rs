@@ -162,7 +162,9 @@ impl<'x, 'b, 'm, T: Real> Grown<'x, 'b, 'm, T> {
         let seen = span_mut(below, from, rest).iter_mut().zip(span(above, place(k), rest));
         let (above, below) = split(self.memory.share, triangle(k) * s);
         let own_share = span_mut(below, place(k), rest).iter_mut();
-        for ((((left, &left_above), (seen, &seen_above)), share), &g) in left.zip(seen).zip(own_share).zip(coupling) {
+        for ((((left, &left_above), (seen, &seen_above)), share), &g) in
+            left.zip(seen).zip(own_share).zip(coupling)
+        {
             let c = g * pivot_inv;
             *share = c;
             *left = (left_above - g * c).max(T::ZERO);
@@ -216,7 +218,11 @@ impl<T: Real> StateModel<T> for Grown<'_, '_, '_, T> {
         let first = path.last().map_or(0, |&last| usize::from(last) + 1);
         let rest = s.wrapping_sub(first);
         let block = self.block;
-        let data = span(self.memory.left, k * s + first, rest).iter().zip(span(self.memory.seen, k * s + first, rest));
+        let data = span(self.memory.left, k * s + first, rest).iter().zip(span(
+            self.memory.seen,
+            k * s + first,
+            rest,
+        ));
         let slab = span(block.mean, first, rest).iter().zip(span(block.precision, first, rest));
         let out = span_mut(children, first, rest).iter_mut().zip(span(block.onset, first, rest));
         let steps = span_mut(self.memory.child_step, first, rest).iter_mut();
@@ -312,7 +318,8 @@ impl<T: Real> Grown<'_, '_, '_, T> {
     fn grow_covariance(&mut self, k: usize, new: usize, pivot_inv: T) {
         let s = self.block.len();
         let parent = span(self.memory.covariances, covariance_start(k), triangle(k));
-        let shares = self.memory.share.get((triangle(k) - k) * s + new..).unwrap_or(&[]).iter().step_by(s.max(1));
+        let shares =
+            self.memory.share.get((triangle(k) - k) * s + new..).unwrap_or(&[]).iter().step_by(s.max(1));
         for (i, &share) in shares.clone().take(k).enumerate() {
             let scaled = share * pivot_inv;
             let row = lower_row_mut(self.memory.covariance, i).iter_mut().zip(lower_row(parent, i));

@@ -59,9 +59,9 @@ impl<T: Real> Default for Found<T> {
 pub struct Estimate<'e, T> {
     /// The H' preselected latents, best first.
     pub selected: &'e [u16],
-    /// <s>: probability that each latent is on.
+    /// `<s>`: probability that each latent is on.
     pub activity: &'e [T],
-    /// <s.z>: posterior mean of each source.
+    /// `<s.z>`: posterior mean of each source.
     pub mean: &'e [T],
     /// Posterior variance of each source.
     pub variance: &'e [T],
@@ -73,7 +73,7 @@ pub struct Estimate<'e, T> {
     pub evidence: T,
     /// The preselected latents in the order of `second`.
     pub order: &'e [u16],
-    /// <(s.z)(s.z)^T> over `order`, H' x H'; empty unless asked for ([`Detail::SecondMoments`]).
+    /// `<(s.z)(s.z)^T>` over `order`, H' x H'; empty unless asked for ([`Detail::SecondMoments`]).
     pub second: &'e [T],
 }
 
@@ -222,7 +222,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         }
     }
 
-    /// W <s.z> of the last sample: the sample without noise. `out` has D entries.
+    /// W `<s.z>` of the last sample: the sample without noise. `out` has D entries.
     pub fn reconstruct(&self, out: &mut [T]) -> Result<(), Error> {
         let expected = self.model.shape.dims;
         if out.len() != expected {

@@ -18,6 +18,8 @@
 //! Beside them: [`math`] (precisions, exp, ln), [`rng`] (seeded random numbers), [`model`], [`cost`] (bounds
 //! on work), [`capacity`], and `factor` (a Cholesky factor that grows).
 #![no_std]
+// `!(x > y)` is meant as it stands: NaN must take the branch of what is refused.
+#![allow(clippy::neg_cmp_op_on_partial_ord)]
 
 #[cfg(target_endian = "big")]
 compile_error!("blobs are little-endian and read in place: big-endian targets are not supported");

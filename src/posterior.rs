@@ -70,7 +70,7 @@ impl<'x, 'm, T: Real> Sums<'x, 'm, T> {
     }
 
     /// Moments of the latent at position `p`, from sums over the states in which it is on, taken
-    /// about its reference coefficient c so that nothing large cancels: with a = <s>, m and q the
+    /// about its reference coefficient c so that nothing large cancels: with a = `<s>`, m and q the
     /// mean of x - c and of its square given on, var = a (q - m^2) + a (1 - a) (c + m)^2.
     pub fn marginal(&self, p: usize) -> Marginal<T> {
         let scale = self.scale();
@@ -89,7 +89,7 @@ impl<'x, 'm, T: Real> Sums<'x, 'm, T> {
         Marginal { activity, mean, variance: within + given_on * mean * off.max(T::ZERO) }
     }
 
-    /// Turns the sums of second moments into <(s.z)(s.z)^T>, by position.
+    /// Turns the sums of second moments into `<(s.z)(s.z)^T>`, by position.
     pub fn finish_second(&mut self) {
         let scale = self.scale();
         for sum in self.memory.second.iter_mut() {
@@ -157,7 +157,8 @@ impl<T: Real> Visitor<T> for Sums<'_, '_, T> {
         }
         // Log joints to weights; steps to w tau; variances to w (1 / pivot + tau^2).
         let mut sum = T::ZERO;
-        let sums = span_mut(self.memory.on, first, rest).iter_mut().zip(span_mut(self.memory.first, first, rest));
+        let sums =
+            span_mut(self.memory.on, first, rest).iter_mut().zip(span_mut(self.memory.first, first, rest));
         let sums = sums.zip(span_mut(self.memory.square, first, rest));
         let states = weights.iter_mut().zip(step.iter_mut().zip(variance.iter_mut()));
         let floor = largest.max(self.best) - T::NEGLIGIBLE;
@@ -249,7 +250,8 @@ impl<T: Real> Sums<'_, '_, T> {
                 self.add_pair(p, usize::from(q), value);
             }
             // Each with the latent that was added.
-            for (new, ((&share, &step), &variance)) in (first..).zip(shares(i).iter().zip(step).zip(variance)) {
+            for (new, ((&share, &step), &variance)) in (first..).zip(shares(i).iter().zip(step).zip(variance))
+            {
                 self.add_pair(p, new, kappa * step - share * variance);
             }
         }

@@ -115,7 +115,11 @@ fn find_members<T: Real>(block: &mut Block<'_, T>, most: usize, scratch: &mut Sc
             set(scratch.rest, p, rest);
         }
         let (p, gain) = loudest(block, scratch.rest);
-        if k >= most || !(gain > T::REFINE_ABOVE) || block.members.contains(&p) || block.members.push(p).is_err() {
+        if k >= most
+            || !(gain > T::REFINE_ABOVE)
+            || block.members.contains(&p)
+            || block.members.push(p).is_err()
+        {
             return;
         }
     }

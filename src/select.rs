@@ -42,9 +42,11 @@ pub(crate) fn singletons<'x, T: Real>(
 ) -> impl Iterator<Item = Singleton<T>> + use<'x, T> {
     let slab = model.slab_mean.iter().zip(model.slab_precision);
     let rest = model.gram_diagonal.iter().zip(model.score_offset);
-    projection.iter().zip(slab).zip(rest).map(|((&b, (&mean, &precision)), (&gram, &offset))| {
-        singleton(b, mean, precision, gram, offset)
-    })
+    projection
+        .iter()
+        .zip(slab)
+        .zip(rest)
+        .map(|((&b, (&mean, &precision)), (&gram, &offset))| singleton(b, mean, precision, gram, offset))
 }
 
 /// Scores of all latents into `scores`.

@@ -98,7 +98,8 @@ pub(crate) fn walk<T: Real>(
     let mut is_new = true; // or did the walk come back to it from below
     loop {
         if is_new {
-            let has_children = path.len() < max_active && path.last().is_none_or(|&p| usize::from(p) + 1 < positions);
+            let has_children =
+                path.len() < max_active && path.last().is_none_or(|&p| usize::from(p) + 1 < positions);
             let wanted = visitor.wants(log_joint);
             if wanted || has_children {
                 let moments = states.moments(&path);

@@ -119,7 +119,11 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
             }
             log_joint += shift(p, is_member) * (b - T::HALF * moved);
             set(self.memory.v, i, b - moved);
-            set(self.memory.step, i, if is_member { at(self.block.reference, p) } else { at(self.block.resting, p) });
+            set(
+                self.memory.step,
+                i,
+                if is_member { at(self.block.reference, p) } else { at(self.block.resting, p) },
+            );
         }
         for (i, &p) in path.iter().enumerate() {
             let pull = self.slab_pull(i, path, precisions);

@@ -86,11 +86,13 @@ fn enumerate(problem: &Problem, selected: &[u16]) -> Enumeration {
         _ => 0.0,
     };
     let w = |i: usize, j: usize| parameters.dictionary[i * h + j];
-    let mut found = Enumeration { activity: vec![0.0; h], mean: vec![0.0; h], second: vec![0.0; h * h], evidence: 0.0 };
+    let mut found =
+        Enumeration { activity: vec![0.0; h], mean: vec![0.0; h], second: vec![0.0; h * h], evidence: 0.0 };
     let mut states: Vec<(f64, Vec<usize>, Vec<f64>, Vec<f64>)> = Vec::new();
     for bits in 0..1usize << h {
         let active: Vec<usize> = (0..h).filter(|i| bits >> i & 1 == 1).collect();
-        let kept = active.len() <= options.max_active && active.iter().all(|&i| selected.contains(&(i as u16)));
+        let kept =
+            active.len() <= options.max_active && active.iter().all(|&i| selected.contains(&(i as u16)));
         if !(kept || options.singletons && active.len() == 1) {
             continue;
         }
@@ -98,8 +100,10 @@ fn enumerate(problem: &Problem, selected: &[u16]) -> Enumeration {
         let c: Vec<f64> = (0..d * d)
             .map(|e| {
                 let (i, j) = (e / d, e % d);
-                let spread: f64 =
-                    active.iter().map(|&a| active.iter().map(|&b| w(i, a) * psi(a, b) * w(j, b)).sum::<f64>()).sum();
+                let spread: f64 = active
+                    .iter()
+                    .map(|&a| active.iter().map(|&b| w(i, a) * psi(a, b) * w(j, b)).sum::<f64>())
+                    .sum();
                 sigma(i, j) + spread
             })
             .collect();
@@ -110,7 +114,9 @@ fn enumerate(problem: &Problem, selected: &[u16]) -> Enumeration {
         let solved: Vec<f64> = (0..d).map(|i| (0..d).map(|j| inverse[i * d + j] * miss[j]).sum()).collect();
         let quadratic: f64 = miss.iter().zip(&solved).map(|(a, b)| a * b).sum();
         let prior: f64 = (0..h)
-            .map(|i| if active.contains(&i) { parameters.prior[i].ln() } else { (1.0 - parameters.prior[i]).ln() })
+            .map(|i| {
+                if active.contains(&i) { parameters.prior[i].ln() } else { (1.0 - parameters.prior[i]).ln() }
+            })
             .sum();
         let log_joint = prior - 0.5 * (d as f64 * std::f64::consts::TAU.ln() + log_det + quadratic);
         // z | y, s by conditioning: mu + Psi W^T C^-1 miss, Psi - Psi W^T C^-1 W Psi
@@ -124,7 +130,8 @@ fn enumerate(problem: &Problem, selected: &[u16]) -> Enumeration {
             .flat_map(|&a| {
                 let (inverse, cross) = (&inverse, &cross);
                 active.iter().map(move |&b| {
-                    let explained: f64 = (0..d * d).map(|e| cross(a, e / d) * inverse[e] * cross(b, e % d)).sum();
+                    let explained: f64 =
+                        (0..d * d).map(|e| cross(a, e / d) * inverse[e] * cross(b, e % d)).sum();
                     psi(a, b) - explained
                 })
             })
@@ -302,7 +309,8 @@ fn twenty_latents_exactly_and_a_thousand_singletons() {
         let model = prepared.model().unwrap();
         let mut memory = vec![0.0; model.arena_len()];
         let mut inference = Inference::new(model, &mut memory).unwrap();
-        let sample: Vec<f32> = parameters.dictionary.iter().step_by(latents).map(|&w| 2.0 * w as f32).collect();
+        let sample: Vec<f32> =
+            parameters.dictionary.iter().step_by(latents).map(|&w| 2.0 * w as f32).collect();
         let found = inference.infer(&sample).unwrap();
         assert!(found.evidence.is_finite() && found.selected[0] == 0 && found.activity[0] > 0.9);
         // A few numbers per latent, and per pair of selected ones and active latent: nothing per state.

@@ -1,5 +1,6 @@
 //! The functions of `include/spikelet.h`.
 #![allow(unsafe_code)] // exported names; every dereference is in `pointers`
+#![allow(clippy::missing_safety_doc)] // the documentation is the C header's: it says what callers promise
 
 use crate::pointers::{create, open, put, slice, slice_mut};
 use crate::types::{SPK_API_VERSION, SPK_BLOB_VERSION, SPK_OK, TEXTS, blob_status, status};
@@ -27,7 +28,11 @@ unsafe fn parse<'a>(blob: *const c_void, len: usize) -> Result<Blob<'a>, spk_sta
 /// @return SPK_OK, or why the blob is refused
 #[must_use]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spk_inspect(blob: *const c_void, blob_len: usize, info: *mut spk_info) -> spk_status {
+pub unsafe extern "C" fn spk_inspect(
+    blob: *const c_void,
+    blob_len: usize,
+    info: *mut spk_info,
+) -> spk_status {
     done((|| {
         // SAFETY: promised by the caller, as documented above.
         let model = unsafe { parse(blob, blob_len)? }.model();

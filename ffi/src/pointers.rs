@@ -58,7 +58,11 @@ pub unsafe fn put<T>(pointer: *mut T, value: T) -> Result<(), spk_status> {
 ///
 /// # Safety
 /// Unless NULL, `memory` points to `len` bytes that belong to the state from now on.
-pub unsafe fn create(memory: *mut c_void, len: usize, model: Model<'static, f32>) -> Result<*mut spk_state, spk_status> {
+pub unsafe fn create(
+    memory: *mut c_void,
+    len: usize,
+    model: Model<'static, f32>,
+) -> Result<*mut spk_state, spk_status> {
     let state = memory.cast::<spk_state>();
     check(state, 1)?;
     if len < state_bytes(model.shape) {

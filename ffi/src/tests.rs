@@ -95,7 +95,8 @@ fn bad_arguments_are_refused() {
     let size = other.len() * 8;
     let (mut out, mut info, mut estimate) = (null_mut(), spk_info::default(), empty_estimate());
     let mut numbers = [0.0f32; 3];
-    let (sample, odd) = (numbers.as_mut_ptr(), numbers.as_mut_ptr().cast::<u8>().wrapping_add(1).cast::<f32>());
+    let (sample, odd) =
+        (numbers.as_mut_ptr(), numbers.as_mut_ptr().cast::<u8>().wrapping_add(1).cast::<f32>());
     let nowhere = vec![0u64; other.len()].leak().as_mut_ptr().cast::<spk_state>();
     // SAFETY: what is wrong with each call is what the library promises to notice.
     unsafe {
@@ -153,7 +154,8 @@ fn damaged_blobs_are_refused_with_the_reason() {
             *word = u64::from_le_bytes(bytes.try_into().unwrap());
         }
         // SAFETY: u64s are bytes too.
-        let blob = unsafe { core::slice::from_raw_parts_mut(aligned.as_mut_ptr().cast::<u8>(), TWO_SOURCES.len()) };
+        let blob =
+            unsafe { core::slice::from_raw_parts_mut(aligned.as_mut_ptr().cast::<u8>(), TWO_SOURCES.len()) };
         change(blob);
         init(&mut memory, blob).0
     };

@@ -57,7 +57,8 @@ pub struct spk_state {
 }
 
 const _: () = assert!(size_of::<spk_state>() <= STATE_BASE, "raise spikelet::STATE_BASE");
-const _: () = assert!(align_of::<spk_state>() == SPK_STATE_ALIGN && STATE_BASE.is_multiple_of(SPK_STATE_ALIGN));
+const _: () =
+    assert!(align_of::<spk_state>() == SPK_STATE_ALIGN && STATE_BASE.is_multiple_of(SPK_STATE_ALIGN));
 
 /// What a blob holds.
 #[repr(C)]
