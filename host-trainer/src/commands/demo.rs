@@ -112,22 +112,36 @@ impl Demo {
 
     fn next_steps(&self, written: &[String], parameters: &Parameters) -> String {
         let NoiseCov::Shared(sigma2) = parameters.noise else { unreachable!("the demo's noise") };
-        let folder = self.out_dir.display();
-        let mut text = format!("\nFiles in {folder}:\n");
+        // As this command was called, so that the lines can be called as they stand.
+        let spikelet = std::env::args_os().next().unwrap_or_else(|| "spikelet".into());
+        let spikelet = quoted(&spikelet.to_string_lossy());
+        let file = |name: &str| quoted(&self.out_dir.join(name).display().to_string());
+        let (model, header, mixture) = (file("model.spk"), file("model.h"), file("mixture.wav"));
+        let mut text = format!("\nFiles in {}:\n", self.out_dir.display());
         for names in written.chunks(6) {
             let _ = writeln!(text, "  {}", names.join(" "));
         }
         text + &format!(
             "
-Listen to {folder}/mixture.wav, then to {folder}/estimate_0.wav beside {folder}/source_0.wav. Next:
-  spikelet import --model gsc --w {folder}/W.npy --pi {folder}/pi.npy --psi2 {folder}/psi2.npy --sigma2 {sigma2:e} --out {folder}/model.spk
-  spikelet inspect {folder}/model.spk
-  spikelet infer {folder}/model.spk {folder}/mixture.wav --out-dir {folder}
-  spikelet export {folder}/model.spk --format c --out {folder}/model.h
+Listen to mixture.wav, then to estimate_0.wav beside source_0.wav. What was done, step by step:
+  {spikelet} import --model gsc --w {w} --pi {pi} --psi2 {psi2} --sigma2 {sigma2:e} --out {model}
+  {spikelet} inspect {model}
+  {spikelet} infer {model} {mixture} --out-dir {folder}
+  {spikelet} export {model} --format c --out {header}
 In firmware: include model.h and spikelet.h, link the libspikelet.a of your core, and call spk_init and spk_process.
-"
+",
+            w = file("W.npy"),
+            pi = file("pi.npy"),
+            psi2 = file("psi2.npy"),
+            folder = file(""),
         )
     }
+}
+
+/// A word for the shell.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./-:".contains(c);
+    if text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// What the model knows: gains, noise, and how often and how loud each sound is, but not when.

@@ -47,8 +47,11 @@ fn the_demo_separates_and_its_advice_works() {
 
     // Its commands do what it did, to the bit; again with the same seed, and other numbers with another.
     let first = desk.content();
-    for line in text.lines().filter_map(|line| line.strip_prefix("  spikelet ")) {
-        desk.good(line);
+    let prefix = format!("  {} ", env!("CARGO_BIN_EXE_spikelet"));
+    let steps: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(&prefix)).collect();
+    assert_eq!(steps.len(), 4, "{text}");
+    for step in steps {
+        desk.good(step);
     }
     let mut again = desk.content();
     for name in ["model.spk", "model.h"] {

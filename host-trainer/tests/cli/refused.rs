@@ -36,6 +36,9 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
     newer[4] = 9;
     fs::write(desk.path("newer.spk"), newer).unwrap();
 
+    fs::create_dir(desk.path("old")).unwrap();
+    fs::copy(desk.path("Y.npy"), desk.path("old/mean.npy")).unwrap();
+
     let import = |rest: &str| format!("import --model gsc --w W.npy --out new.spk {rest}");
     let sized = |rest: &str| import(&format!("--sigma2 0.01 {rest}"));
     let infer = |rest: &str| format!("infer model.spk Y.npy --out-dir new/results {rest}");
@@ -130,6 +133,10 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
         ("infer model.spk Y_huge.npy --out-dir new/a/b".into(), "(dimension 2): Y_huge.npy, point 0"),
         ("infer model.spk Y_loud.npy --out-dir new/a/b".into(), "Y_loud.npy, point 1 (counted from 0)"),
         ("infer model.spk Y.npy --out-dir model.spk".into(), "a file is in the way of the folder"),
+        (
+            "infer model.spk old/mean.npy --out-dir old".into(),
+            "would replace a file it is made from: old/mean.npy",
+        ),
         (infer("--engine gibbs"), "does not have the engine 'gibbs': --engine"),
         (infer("--sweeps 3"), "--sweeps"),
         (infer("--seed 3"), "--seed"),
