@@ -112,6 +112,27 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
 
     /// First stage: checks the sample and projects it on the dictionary.
     pub fn project(&mut self, sample: &[T]) -> Result<(), Error> {
+        self.accept(sample)?;
+        self.found.borrow_mut().energy = weigh(&self.model.noise, self.arena.sample, self.arena.weighted);
+        project(self.model.dictionary, self.arena.weighted, self.arena.projection);
+        Ok(())
+    }
+
+    /// First stage, its work done elsewhere (for many samples at once, by a matrix product): takes
+    /// b = W^T Sigma^-1 y and y^T Sigma^-1 y.
+    pub fn projected(&mut self, sample: &[T], projection: &[T], energy: T) -> Result<(), Error> {
+        self.accept(sample)?;
+        let expected = self.model.shape.latents;
+        if projection.len() != expected {
+            return Err(Error::SampleLength { expected, found: projection.len() });
+        }
+        copy(self.arena.projection, projection);
+        self.found.borrow_mut().energy = energy;
+        Ok(())
+    }
+
+    /// Checks and keeps a sample.
+    fn accept(&mut self, sample: &[T]) -> Result<(), Error> {
         let expected = self.model.shape.dims;
         if sample.len() != expected {
             return Err(Error::SampleLength { expected, found: sample.len() });
@@ -120,8 +141,6 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
             return Err(Error::SampleNotFinite { index });
         }
         copy(self.arena.sample, sample);
-        self.found.borrow_mut().energy = weigh(&self.model.noise, self.arena.sample, self.arena.weighted);
-        project(self.model.dictionary, self.arena.weighted, self.arena.projection);
         Ok(())
     }
 

@@ -2,11 +2,10 @@
 
 mod common;
 
-use common::Case;
+use common::{Case, options, parameters};
 use spikelet::math::Real;
 use spikelet::{Detail, Inference, arena_len};
-use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
-use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
+use spikelet_trainer::prepare::{GramName, Options, Prepared, StatesName};
 
 /// Largest deviations over all points of a case: <s>, evidence absolute (or relative where it is
 /// large), <s.z>, <(s.z)(s.z)^T> and Var(s.z) relative to the largest entry.
@@ -18,45 +17,6 @@ struct Deviation {
     evidence: f64,
     wrong_selected: usize,
     wrong_map: usize,
-}
-
-fn parameters(case: &Case) -> Parameters {
-    let (dims, latents) = (case.number("dims"), case.number("latents"));
-    let slab_cov = match case.array("Psi") {
-        Some(psi) => SlabCov::Full(psi),
-        None => SlabCov::Diagonal(case.array("psi2").expect("a slab")),
-    };
-    let noise = match case.array("Sigma") {
-        Some(sigma) => NoiseCov::Full(sigma),
-        None => match case.array("sigma2").expect("a noise").as_slice() {
-            [sigma2] => NoiseCov::Shared(*sigma2),
-            sigma2 => NoiseCov::Diagonal(sigma2.to_vec()),
-        },
-    };
-    Parameters {
-        dims,
-        latents,
-        dictionary: case.array("W").unwrap(),
-        prior: case.array("pi").unwrap(),
-        slab_mean: case.array("mu").unwrap(),
-        slab_cov,
-        noise,
-    }
-}
-
-fn options(case: &Case) -> Options {
-    Options {
-        selected: case.number("selected"),
-        max_active: case.number("max_active"),
-        singletons: case.flag("singletons"),
-        selection: match case.text("selection") {
-            "singleton" => SelectionName::Singleton,
-            "independent" => SelectionName::Independent,
-            other => panic!("selection {other}"),
-        },
-        states: None,
-        gram: GramName::Auto,
-    }
 }
 
 /// Runs a case in precision `T` and compares with the golden outputs.
@@ -103,10 +63,10 @@ fn deviation<T: Real>(case: &Case, options: &Options) -> Deviation {
     worst
 }
 
-fn check<T: Real>(name: &str, options: impl Fn(&mut Options), tolerance: f64) {
+fn check<T: Real>(name: &str, adapt: impl Fn(&mut Options), tolerance: f64) {
     let case = Case::load(name);
-    let mut chosen = self::options(&case);
-    options(&mut chosen);
+    let mut chosen = options(&case);
+    adapt(&mut chosen);
     let found = deviation::<T>(&case, &chosen);
     println!("{name:24} {} {found:?}", core::any::type_name::<T>());
     let hard = name.contains("hard");

@@ -12,5 +12,6 @@ pub mod files;
 mod linalg;
 pub mod parameters;
 pub mod prepare;
+pub mod train;
 
 pub use error::{Error, Result};

@@ -1,6 +1,8 @@
 //! What several test programs need.
 #![allow(dead_code)] // each of them uses its own part
 
+use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+use spikelet_trainer::prepare::{GramName, Options, SelectionName};
 use std::path::PathBuf;
 
 /// `tests/`, whichever package the test belongs to.
@@ -30,7 +32,11 @@ impl Case {
     }
 
     pub fn text(&self, key: &str) -> &str {
-        self.json[key].as_str().expect(key)
+        self.json[key].as_str().unwrap_or_default()
+    }
+
+    pub fn lists(&self, key: &str, word: &str) -> bool {
+        self.json[key].as_array().expect(key).iter().any(|item| item == word)
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -81,4 +87,50 @@ pub fn digest(inference: &mut spikelet::Inference<'_, f32>, samples: &[f32]) -> 
         reconstruction.iter().for_each(|number| add(&number.to_le_bytes()));
     }
     hash
+}
+
+/// The parameters of a spike-and-slab case.
+pub fn parameters(case: &Case) -> Parameters {
+    let (dims, latents) = (case.number("dims"), case.number("latents"));
+    let slab_cov = match case.array("Psi") {
+        Some(psi) => SlabCov::Full(psi),
+        None => SlabCov::Diagonal(case.array("psi2").expect("a slab")),
+    };
+    let noise = match case.array("Sigma") {
+        Some(sigma) => NoiseCov::Full(sigma),
+        None => match case.array("sigma2").expect("a noise").as_slice() {
+            [sigma2] => NoiseCov::Shared(*sigma2),
+            sigma2 => NoiseCov::Diagonal(sigma2.to_vec()),
+        },
+    };
+    Parameters {
+        dims,
+        latents,
+        dictionary: case.array("W").unwrap(),
+        prior: case.array("pi").unwrap(),
+        slab_mean: case.array("mu").unwrap(),
+        slab_cov,
+        noise,
+    }
+}
+
+/// How inference runs in a case.
+pub fn options(case: &Case) -> Options {
+    Options {
+        selected: case.number("selected"),
+        max_active: case.number("max_active"),
+        singletons: case.flag("singletons"),
+        selection: match case.text("selection") {
+            "independent" => SelectionName::Independent,
+            _ => SelectionName::Singleton,
+        },
+        states: None,
+        gram: GramName::Auto,
+    }
+}
+
+/// Exact inference with `latents` latents.
+pub fn exact(latents: usize) -> Options {
+    let (selection, gram) = (SelectionName::Singleton, GramName::Auto);
+    Options { selected: latents, max_active: latents, singletons: true, selection, states: None, gram }
 }

@@ -1,0 +1,18 @@
+//! Expectation maximisation: data and parameters in, better parameters out.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`statistics`] | the sums over points that an M-step needs, and their merging |
+//! | [`e_step`] | a chunk of points to statistics, through the core's inference |
+//! | [`m_step`] | statistics to parameters |
+//!
+//! One iteration costs, per point, two passes of D H multiply-adds (matrix products over a chunk), the
+//! walk over its states, and a scatter of H'^2 moments.
+
+pub mod e_step;
+pub mod m_step;
+pub mod statistics;
+
+pub use e_step::e_step;
+pub use m_step::{Guard, Learned, m_step};
+pub use statistics::Statistics;

@@ -1,0 +1,56 @@
+//! The sums over points that an M-step needs. H, D as everywhere; matrices row-major.
+
+/// Expected sufficient statistics of a linear spike-and-slab model, x = s.z.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statistics {
+    /// Points summed over.
+    pub points: usize,
+    /// Sum of ln p(y, s) over the kept states, logarithm of that summed over points: F.
+    pub free_energy: f64,
+    /// sum <s>. (H)
+    pub activity: Vec<f64>,
+    /// sum <x>. (H)
+    pub mean: Vec<f64>,
+    /// sum <x x^T>, lower triangle. (H x H)
+    pub second: Vec<f64>,
+    /// sum y <x>^T. (D x H)
+    pub cross: Vec<f64>,
+    /// sum of y y^T (D x D) for full noise, of y^2 per dimension (D) otherwise.
+    pub power: Vec<f64>,
+}
+
+impl Statistics {
+    /// Nothing summed yet.
+    pub fn new(dims: usize, latents: usize, full_noise: bool) -> Self {
+        Self {
+            points: 0,
+            free_energy: 0.0,
+            activity: vec![0.0; latents],
+            mean: vec![0.0; latents],
+            second: vec![0.0; latents * latents],
+            cross: vec![0.0; dims * latents],
+            power: vec![0.0; if full_noise { dims * dims } else { dims }],
+        }
+    }
+
+    /// Adds those of other points. The order of merging is part of the result's last bits.
+    pub fn merge(&mut self, other: &Self) {
+        self.points += other.points;
+        self.free_energy += other.free_energy;
+        let pairs = [
+            (&mut self.activity, &other.activity),
+            (&mut self.mean, &other.mean),
+            (&mut self.second, &other.second),
+            (&mut self.cross, &other.cross),
+            (&mut self.power, &other.power),
+        ];
+        for (mine, others) in pairs {
+            mine.iter_mut().zip(others).for_each(|(sum, value)| *sum += value);
+        }
+    }
+
+    /// sum <x_i x_j>.
+    pub fn second_moment(&self, i: usize, j: usize) -> f64 {
+        self.second[i.max(j) * self.mean.len() + i.min(j)]
+    }
+}
