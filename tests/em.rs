@@ -5,7 +5,7 @@ mod common;
 use common::{Case, options, parameters};
 use spikelet::rng::Rng;
 use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
-use spikelet_trainer::train::{Guard, Learned, e_step, m_step};
+use spikelet_trainer::train::{Guard, Learned, Points, e_step, m_step};
 
 /// No guard acts on the golden cases.
 const FREE: Guard = Guard { noise_floor: 0.0, prior_margin: 0.0, slab_floor: 0.0 };
@@ -44,7 +44,7 @@ fn one_step() {
     for name in ["em_gsc_001", "em_gsc_scalar", "em_gsc_diagonal", "em_gsc_full_noise", "em_gsc_truncated"] {
         let case = Case::load(name);
         let (old, options, data) = (parameters(&case), options(&case), case.array("Y").unwrap());
-        let statistics = e_step(&old, &options, &data, 2).unwrap();
+        let statistics = e_step(&old, &options, &mut Points::new(data, old.dims), 2).unwrap();
         let before = case.array("free_energy").or_else(|| case.array("loglik_before")).unwrap();
         close(name, &[statistics.free_energy], &before, 1e-9);
         let (new, warnings) = m_step(&old, &statistics, &learned(&case), &FREE).unwrap();
@@ -56,14 +56,20 @@ fn one_step() {
 #[test]
 fn thirty_steps() {
     let case = Case::load("em_gsc_run");
-    let (mut now, options, data) = (parameters(&case), options(&case), case.array("Y").unwrap());
+    let (mut now, options) = (parameters(&case), options(&case));
+    let mut points = Points::new(case.array("Y").unwrap(), now.dims);
     let trajectory = case.array("trajectory").unwrap();
     for expected in &trajectory[..30] {
-        let statistics = e_step(&now, &options, &data, 1).unwrap();
+        let statistics = e_step(&now, &options, &mut points, 1).unwrap();
         close("trajectory", &[statistics.free_energy], &[*expected], 1e-9);
         now = m_step(&now, &statistics, &learned(&case), &FREE).unwrap().0;
     }
-    close("trajectory", &[e_step(&now, &options, &data, 1).unwrap().free_energy], &trajectory[30..], 1e-9);
+    close(
+        "trajectory",
+        &[e_step(&now, &options, &mut points, 1).unwrap().free_energy],
+        &trajectory[30..],
+        1e-9,
+    );
     compare("em_gsc_run", &now, &case);
 }
 
@@ -109,11 +115,12 @@ fn exact_em_never_lowers_the_likelihood() {
     for noise in [NoiseCov::Shared(0.2), NoiseCov::Diagonal(vec![0.1, 0.2, 0.3]), NoiseCov::Full(sigma)] {
         let mut rng = Rng::new(5);
         let data = data(&mut rng, &random(&mut Rng::new(6), 3, 4, noise.clone()), 700);
+        let mut points = Points::new(data, 3);
         let mut now = random(&mut rng, 3, 4, noise);
         let options = common::exact(4);
         let mut last = f64::NEG_INFINITY;
         for iteration in 0..40 {
-            let statistics = e_step(&now, &options, &data, 2).unwrap();
+            let statistics = e_step(&now, &options, &mut points, 2).unwrap();
             let gain = statistics.free_energy - last;
             assert!(gain >= -1e-9 * last.abs(), "iteration {iteration}: {gain:e}");
             last = statistics.free_energy;
@@ -126,11 +133,11 @@ fn exact_em_never_lowers_the_likelihood() {
 fn threads_do_not_change_a_bit() {
     let mut rng = Rng::new(8);
     let truth = random(&mut rng, 5, 7, NoiseCov::Shared(0.1));
-    let data = data(&mut rng, &truth, 3000);
+    let mut points = Points::new(data(&mut rng, &truth, 9000), 5);
     let options = common::exact(7);
-    let one = e_step(&truth, &options, &data, 1).unwrap();
+    let one = e_step(&truth, &options, &mut points, 1).unwrap();
     for threads in [2, 3, 16, 40] {
-        assert!(one == e_step(&truth, &options, &data, threads).unwrap(), "{threads} threads");
+        assert!(one == e_step(&truth, &options, &mut points, threads).unwrap(), "{threads} threads");
     }
 }
 
@@ -141,10 +148,10 @@ fn what_data_cannot_support_is_guarded_and_said() {
     let mut rng = Rng::new(9);
     // Two equal columns in both channels, no noise at all, fewer points than latents.
     let mut now = random(&mut rng, 2, 6, NoiseCov::Shared(0.1));
-    let data: Vec<f64> = (0..4).flat_map(|i| [f64::from(i), f64::from(i)]).collect();
+    let mut points = Points::new((0..4).flat_map(|i| [f64::from(i), f64::from(i)]).collect(), 2);
     let mut said = Vec::new();
     for _ in 0..60 {
-        let statistics = e_step(&now, &common::exact(6), &data, 1).unwrap();
+        let statistics = e_step(&now, &common::exact(6), &mut points, 1).unwrap();
         let (new, warnings) = m_step(&now, &statistics, &ALL, &guard).unwrap();
         new.check().unwrap();
         said.extend(warnings);

@@ -2,6 +2,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | [`points`] | data in memory or in files larger than it |
 //! | [`statistics`] | the sums over points that an M-step needs, and their merging |
 //! | [`e_step`] | a chunk of points to statistics, through the core's inference |
 //! | [`m_step`] | statistics to parameters |
@@ -11,8 +12,10 @@
 
 pub mod e_step;
 pub mod m_step;
+pub mod points;
 pub mod statistics;
 
 pub use e_step::e_step;
 pub use m_step::{Guard, Learned, m_step};
+pub use points::Points;
 pub use statistics::Statistics;

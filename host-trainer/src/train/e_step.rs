@@ -1,9 +1,11 @@
 //! The E-step: points to statistics, through the core.
 //!
 //! Points go through in chunks of [`CHUNK`]: one matrix product projects a chunk, the core selects and
-//! walks each point, a second product sums y <x>^T. Chunks are spread over [`LANES`] lanes, each of which
-//! sums its own in order; lanes are merged in order. So the bits do not depend on the number of threads.
+//! walks each point, a second product sums y <x>^T. Chunks are dealt to [`LANES`] lanes, each of which sums
+//! its own in order; lanes are merged in order. So the bits do not depend on the number of threads, and
+//! no more than one chunk per lane is in memory at a time.
 
+use super::points::Points;
 use super::statistics::Statistics;
 use crate::parameters::{NoiseCov, Parameters};
 use crate::prepare::{Options, Prepared};
@@ -19,43 +21,45 @@ pub const CHUNK: usize = 256;
 /// Sums kept apart, whatever the number of threads: enough for any desktop, little memory.
 pub const LANES: usize = 16;
 
-/// Statistics of all points (`data`, D numbers each) under the parameters.
+/// Statistics of all points under the parameters.
 pub fn e_step(
     parameters: &Parameters,
     options: &Options,
-    data: &[f64],
+    points: &mut Points,
     threads: usize,
 ) -> Result<Statistics> {
     let prepared = Prepared::<f64>::new(parameters, options)?;
     let weigh = Weigh::new(parameters)?;
-    let full_noise = matches!(parameters.noise, NoiseCov::Full(_));
-    let (d, h) = (parameters.dims, parameters.latents);
-    let chunks: Vec<&[f64]> = data.chunks(CHUNK * d).collect();
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Result<Statistics>>>> = Mutex::new(vec![None; LANES]);
-    let work = || {
-        loop {
-            let lane = next.fetch_add(1, Ordering::Relaxed);
-            if lane >= LANES {
-                return;
+    let lanes: Vec<Mutex<Lane>> = (0..LANES).map(|_| Mutex::new(Lane::new(parameters))).collect();
+    let (d, mut start, mut block) = (parameters.dims, 0, Vec::new());
+    while points.read(start, LANES * CHUNK, &mut block)? > 0 {
+        let chunks: Vec<&[f64]> = block.chunks(CHUNK * d).collect();
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<()> {
+            loop {
+                let lane = next.fetch_add(1, Ordering::Relaxed);
+                let Some(chunk) = chunks.get(lane) else { return Ok(()) };
+                let mut own = lanes[lane].lock().unwrap_or_else(|broken| broken.into_inner());
+                own.run(parameters, &prepared, &weigh, chunk, start + lane * CHUNK)?;
             }
-            let mut sums = Statistics::new(d, h, full_noise);
-            let own = chunks.iter().enumerate().skip(lane).step_by(LANES);
-            let result = run_lane(parameters, &prepared, &weigh, own, &mut sums).map(|()| sums);
-            done.lock().unwrap_or_else(|broken| broken.into_inner())[lane] = Some(result);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, LANES) {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let mut total = Statistics::new(d, h, full_noise);
-    for lane in done.into_inner().unwrap_or_else(|broken| broken.into_inner()).into_iter().flatten() {
-        total.merge(&lane?);
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads.clamp(1, chunks.len())).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            let joined = others.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(broken())));
+            joined.fold(own, |result, other| result.and(other))
+        })?;
+        start += block.len() / d;
     }
-    Ok(total)
+    let mut total =
+        lanes.into_iter().map(|lane| lane.into_inner().unwrap_or_else(|broken| broken.into_inner()).sums);
+    let mut sums = total.next().unwrap_or_else(|| Lane::new(parameters).sums);
+    total.for_each(|lane| sums.merge(&lane));
+    Ok(sums)
+}
+
+fn broken() -> Error {
+    Error::run("a thread stopped", "the E-step", "try again with --threads 1 and report what it says")
 }
 
 /// Sigma^-1, applied to a chunk at once.
@@ -95,45 +99,68 @@ impl Weigh {
     }
 }
 
-fn run_lane<'a>(
-    parameters: &Parameters,
-    prepared: &Prepared<f64>,
-    weigh: &Weigh,
-    chunks: impl Iterator<Item = (usize, &'a &'a [f64])>,
-    sums: &mut Statistics,
-) -> Result<()> {
-    let model = prepared.model()?;
-    let (d, h) = (parameters.dims, parameters.latents);
-    let dictionary = MatRef::from_row_major_slice(&parameters.dictionary, d, h);
-    let mut memory = vec![0.0; arena_len(model.shape, Detail::SecondMoments)];
-    let mut inference =
-        Inference::with_detail(model, &mut memory, Detail::SecondMoments).map_err(|error| {
-            Error::run(error, "the E-step", "report this: the memory was sized for the model")
-        })?;
-    let [mut weighted, mut projection, mut means] = [d, h, h].map(|width| vec![0.0; CHUNK * width]);
-    for (index, chunk) in chunks {
+/// One of the sums that are kept apart, and what computing it needs.
+struct Lane {
+    sums: Statistics,
+    memory: Vec<f64>,
+    weighted: Vec<f64>,
+    projection: Vec<f64>,
+    means: Vec<f64>,
+}
+
+impl Lane {
+    fn new(parameters: &Parameters) -> Self {
+        let full_noise = matches!(parameters.noise, NoiseCov::Full(_));
+        let sums = Statistics::new(parameters.dims, parameters.latents, full_noise);
+        let [memory, weighted, projection, means] = [(); 4].map(|()| Vec::new());
+        Self { sums, memory, weighted, projection, means }
+    }
+
+    /// Adds a chunk of points, the first of which is number `first`.
+    fn run(
+        &mut self,
+        parameters: &Parameters,
+        prepared: &Prepared<f64>,
+        weigh: &Weigh,
+        chunk: &[f64],
+        first: usize,
+    ) -> Result<()> {
+        let model = prepared.model()?;
+        let (d, h) = (parameters.dims, parameters.latents);
         let n = chunk.len() / d;
-        weigh.apply(chunk, d, &mut weighted[..n * d]);
-        let product = MatMut::from_row_major_slice_mut(&mut projection[..n * h], n, h);
-        let u = MatRef::from_row_major_slice(&weighted[..n * d], n, d);
+        self.memory.resize(arena_len(model.shape, Detail::SecondMoments), 0.0);
+        self.weighted.resize(n * d, 0.0);
+        self.projection.resize(n * h, 0.0);
+        self.means.resize(n * h, 0.0);
+        let mut inference =
+            Inference::with_detail(model, &mut self.memory, Detail::SecondMoments).map_err(|error| {
+                Error::run(error, "the E-step", "report this: the memory was sized for the model")
+            })?;
+
+        weigh.apply(chunk, d, &mut self.weighted);
+        let dictionary = MatRef::from_row_major_slice(&parameters.dictionary, d, h);
+        let product = MatMut::from_row_major_slice_mut(&mut self.projection, n, h);
+        let u = MatRef::from_row_major_slice(&self.weighted, n, d);
         matmul(product, Accum::Replace, u, dictionary, 1.0, Par::Seq);
-        for (i, (y, u)) in chunk.chunks_exact(d).zip(weighted.chunks_exact(d)).enumerate() {
+
+        for (i, (y, u)) in chunk.chunks_exact(d).zip(self.weighted.chunks_exact(d)).enumerate() {
             let energy = y.iter().zip(u).map(|(y, u)| y * u).sum();
-            let place = || format!("point {}", index * CHUNK + i);
+            let place = || format!("point {}", first + i);
             let refused = |error| Error::input(error, place(), "remove the point or rescale the data");
-            inference.projected(y, &projection[i * h..][..h], energy).map_err(refused)?;
+            inference.projected(y, &self.projection[i * h..][..h], energy).map_err(refused)?;
             inference.select();
             let estimate = inference.posterior().map_err(refused)?;
-            means[i * h..][..h].copy_from_slice(estimate.mean);
-            sums.add(&estimate);
+            self.means[i * h..][..h].copy_from_slice(estimate.mean);
+            self.sums.add(&estimate);
         }
-        sums.add_power(chunk, d);
-        let cross = MatMut::from_row_major_slice_mut(&mut sums.cross, d, h);
+
+        self.sums.add_power(chunk, d);
+        let cross = MatMut::from_row_major_slice_mut(&mut self.sums.cross, d, h);
         let y = MatRef::from_row_major_slice(chunk, n, d);
-        let x = MatRef::from_row_major_slice(&means[..n * h], n, h);
+        let x = MatRef::from_row_major_slice(&self.means, n, h);
         matmul(cross, Accum::Add, y.transpose(), x, 1.0, Par::Seq);
+        Ok(())
     }
-    Ok(())
 }
 
 impl Statistics {
