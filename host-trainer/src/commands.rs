@@ -16,6 +16,7 @@ mod model_file;
 mod output;
 mod results;
 mod source_text;
+mod train;
 
 use clap::{Parser, Subcommand};
 use std::io::Write;
@@ -44,6 +45,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Import(import::Import),
+    Train(train::Train),
     Infer(infer::Infer),
     Inspect(inspect::Inspect),
     Export(export::Export),
@@ -62,6 +64,7 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Import(command) => command.run(),
+        Command::Train(command) => command.run(),
         Command::Infer(command) => command.run(),
         Command::Inspect(command) => command.run(),
         Command::Export(command) => command.run(),

@@ -1,9 +1,10 @@
 //! A model as its user knows it: W, pi, mu, Psi, Sigma in `f64`, before anything is precomputed.
 
 use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// Psi, the covariance of the slab.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SlabCov {
     /// The identity.
     Unit,
@@ -14,7 +15,7 @@ pub enum SlabCov {
 }
 
 /// Sigma, the covariance of the observation noise.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum NoiseCov {
     /// One variance for all dimensions.
     Shared(f64),
@@ -25,7 +26,7 @@ pub enum NoiseCov {
 }
 
 /// The parameters of a spike-and-slab model. Matrices are row-major.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
     /// D.
     pub dims: usize,

@@ -6,16 +6,23 @@
 //! | [`statistics`] | the sums over points that an M-step needs, and their merging |
 //! | [`e_step`] | a chunk of points to statistics, through the core's inference |
 //! | [`m_step`] | statistics to parameters |
+//! | [`settings`], [`init`] | what a run shall do, where it begins |
+//! | [`run`] | the loop: starts, iterations, history; its state is a checkpoint |
 //!
 //! One iteration costs, per point, two passes of D H multiply-adds (matrix products over a chunk), the
 //! walk over its states, and a scatter of H'^2 moments.
 
 pub mod e_step;
+pub mod init;
 pub mod m_step;
 pub mod points;
+pub mod run;
+pub mod settings;
 pub mod statistics;
 
 pub use e_step::e_step;
 pub use m_step::{Guard, Learned, m_step};
 pub use points::Points;
+pub use run::{Next, State};
+pub use settings::Settings;
 pub use statistics::Statistics;

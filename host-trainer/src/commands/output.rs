@@ -121,6 +121,7 @@ pub(super) struct Progress {
     total: usize,
     done: usize,
     last_line: Instant,
+    note: Option<String>,
 }
 
 /// Seconds between lines where there is no terminal.
@@ -139,7 +140,13 @@ impl Progress {
             bar.set_style(style);
         }
         bar.set_message(what);
-        Self { what, bar, total, done: 0, last_line: Instant::now() }
+        Self { what, bar, total, done: 0, last_line: Instant::now(), note: None }
+    }
+
+    /// What is going on just now: beside the bar, or in place of the next line.
+    pub fn note(&mut self, text: &str) {
+        self.bar.set_message(text.to_owned());
+        self.note = Some(text.to_owned());
     }
 
     pub fn advance(&mut self, count: usize) {
@@ -148,7 +155,14 @@ impl Progress {
         if self.bar.is_hidden() && self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
             let percent = 100.0 * self.done as f64 / self.total.max(1) as f64;
-            let _ = writeln!(io::stderr(), "{}: {} of {} ({percent:.0}%)", self.what, self.done, self.total);
+            let note = self.note.take().map(|note| format!(": {note}")).unwrap_or_default();
+            let _ = writeln!(
+                io::stderr(),
+                "{}: {} of {} ({percent:.0}%){note}",
+                self.what,
+                self.done,
+                self.total
+            );
         }
     }
 }

@@ -1,0 +1,299 @@
+//! `spikelet eval`: how well a model explains data, and how close it comes to a truth that is known.
+//!
+//! The posteriors are those of the core in `f32`, exactly as a device would compute them; their sums are in `f64`. Data
+//! is read a piece at a time, and the figures do not depend on the number of threads.
+
+mod facts;
+mod reference;
+mod tally;
+
+use super::engine;
+use super::given::matrix;
+use super::model_file::ModelFile;
+use super::output::{Progress, print};
+use crate::data::Source;
+use crate::metrics::amari;
+use crate::prepare::check_truncation;
+use crate::{Error, Result};
+use facts::{Facts, Noises};
+use reference::{Reference, ReferenceIs};
+use spikelet::model::{Model, Noise, States};
+use spikelet::{Inference, Shape};
+use std::path::PathBuf;
+use tally::{Tally, Task};
+
+/// All states are looked at for up to this many latents.
+const MOST_LATENTS_FOR_QUALITY: usize = 12;
+
+/// Work of a thread between two steps of the progress bar, in multiply-adds: a fraction of a second.
+const BLOCK_OPERATIONS: u64 = 300_000_000;
+
+/// Numbers of data or results a thread holds at once, at most.
+const BLOCK_NUMBERS: usize = 2_000_000;
+
+/// Points a thread works on at once, at most.
+const BLOCK_POINTS: usize = 4096;
+
+/// Say how well a model explains data, and how close it comes to a known truth
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Figures (the names are those of --json, where one that does not apply is absent and `notes` says why):
+  free_energy       mean over the points of ln p(y), summed over the states kept
+  quality           mean part of p(y) in the states kept, of all 2^H (up to 12 latents; 1: inference is exact)
+  sparsity, usage   mean number of latents on, and how much of the time each one is
+  noise             variance of the noise: one number, or one per dimension
+  snr_db            data over what W<s.z> leaves of it
+  amari             --truth: 0 when W has the true columns, in any order, scaled or negated. O = W^-1 W_true; with
+                    more dimensions than latents, the pseudo-inverse; absent with fewer
+  reference_snr_db  --reference with D columns, the data without noise: this over what W<s.z> leaves of it;
+                    noisy_snr_db is the same for the data as they came
+  psnr_db           ... and the peak (--peak) over it; not for recordings
+  si_sdr_db         --reference with H columns, the true sources: of each the SI-SDR of its latent. The pair with the
+                    highest is matched first, then the best of what is left; the sign does not matter.
+                    si_sdr_latents has the latents. A source that is silent has null
+With D = H a reference is taken both ways, unless --reference-is says which.
+
+Example:
+  spikelet eval model.spk recording.wav
+  spikelet eval model.spk held_out.npy --truth W.npy --json")]
+pub(super) struct Eval {
+    /// The model, made by `spikelet import`
+    #[arg(value_name = "MODEL.spk")]
+    model: PathBuf,
+    /// Points: .npy (N x D), .csv (a row each) or .wav (a sample of all channels each)
+    #[arg(value_name = "DATA")]
+    data: PathBuf,
+    /// The true dictionary (D x H)
+    #[arg(long, value_name = "W.npy")]
+    truth: Option<PathBuf>,
+    /// The same points without noise (N x D), or the true sources (N x H)
+    #[arg(long, value_name = "CLEAN")]
+    reference: Option<PathBuf>,
+    /// What the columns of the reference are; sources may be fewer than latents [default: by their number]
+    #[arg(long, value_name = "NAME", requires = "reference")]
+    reference_is: Option<ReferenceIs>,
+    /// Peak for psnr_db, such as 255 [default: largest minus smallest value of the reference]
+    #[arg(long, value_name = "NUMBER", requires = "reference")]
+    peak: Option<f64>,
+    /// H', latents kept per point [default: the model's]
+    #[arg(long, value_name = "COUNT")]
+    selected: Option<usize>,
+    /// Most latents on at once [default: the model's]
+    #[arg(long, value_name = "COUNT")]
+    max_active: Option<usize>,
+    /// Threads to compute on; the results do not depend on it [default: all cores]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+impl Eval {
+    pub fn run(self) -> Result<()> {
+        if let Some(peak) = self.peak.filter(|peak| !(peak.is_normal() && *peak > 0.0)) {
+            let advice = "give the largest value a point can have, such as 1 or 255";
+            return Err(Error::input(format_args!("{peak} cannot be a peak"), "--peak", advice));
+        }
+        let file = ModelFile::read(&self.model)?;
+        let model = self.truncated(file.blob()?.model())?;
+        let mut notes = Vec::new();
+        // Small files first: what is wrong with them shows before the long work.
+        let amari = self.amari(&model, &mut notes)?;
+        let mut source = Source::open(&self.data)?;
+        if source.dims() != model.shape.dims {
+            let what =
+                format!("the points have {} dimensions, the model {}", source.dims(), model.shape.dims);
+            let place = format!("{} and {}", self.data.display(), self.model.display());
+            let advice = "give N points as N x D, and a model made for such data";
+            return Err(Error::input(what, place, advice));
+        }
+        let mut reference = match &self.reference {
+            Some(path) => Some(Reference::open(path, self.reference_is, &source, model.shape, &mut notes)?),
+            None => None,
+        };
+        let exact = Exact::of(model);
+        if let Exact::No(why) = exact {
+            notes.push(format!("no quality: {why}"));
+        }
+        let name = self.data.display().to_string();
+        let task = Task { model, exact: exact.model(), name: &name };
+        let tally = self.tally(&task, &mut source, reference.as_mut())?;
+
+        let mut facts = Facts::new(&tally, source.points(), model.shape);
+        facts.quality = match exact {
+            Exact::Already => Some(1.0),
+            Exact::With(_) => Some(tally.quality / source.points() as f64),
+            Exact::No(_) => None,
+        };
+        facts.amari = amari;
+        facts.noise = noise(&model);
+        if let Some(reference) = &reference {
+            // Of recordings nobody tells the peak ratio, unless asked to.
+            let wanted = self.peak.is_some() || source.rate().is_none();
+            facts.compare(&tally, reference, wanted.then_some(self.peak), &mut notes);
+        }
+        facts.notes = notes;
+        if self.json {
+            let text = serde_json::to_string_pretty(&facts).map_err(|cause| {
+                Error::run(format_args!("no JSON ({cause})"), self.model.display(), "report this as a bug")
+            })?;
+            return print(&format!("{text}\n"));
+        }
+        print(&facts.table(&self.model.display().to_string(), &model))
+    }
+
+    fn truncated<'a>(&self, model: Model<'a, f32>) -> Result<Model<'a, f32>> {
+        if self.selected.is_none() && self.max_active.is_none() {
+            return Ok(model);
+        }
+        let selected = self.selected.unwrap_or(model.shape.selected);
+        // Fewer latents kept mean fewer on, unless that was asked for as well.
+        let max_active = self.max_active.unwrap_or(model.shape.max_active.min(selected));
+        check_truncation(Shape { selected, max_active, ..model.shape })?;
+        model.with_truncation(selected, max_active).map_err(|_| {
+            let most = model.shape.max_active;
+            let what = format!("the model holds a table of states with up to {most} latents on");
+            Error::input(what, "--max-active", format_args!("choose {most} or less, or import it again"))
+        })
+    }
+
+    /// The index, if a truth was given; a note when it has none.
+    fn amari(&self, model: &Model<'_, f32>, notes: &mut Vec<String>) -> Result<Option<f64>> {
+        let Some(path) = &self.truth else { return Ok(None) };
+        let (d, h) = (model.shape.dims, model.shape.latents);
+        let (rows, columns, truth) = matrix(path)?;
+        if (rows, columns) != (d, h) {
+            let what = format!("the true dictionary is {rows} x {columns}, that of the model {d} x {h}");
+            let place = format!("{} and {}", path.display(), self.model.display());
+            return Err(Error::input(what, place, "save it as dimensions x latents, one column per latent"));
+        }
+        let columns: Vec<Vec<f64>> = (0..h).map(|k| model.column(k).map(f64::from).collect()).collect();
+        let w: Vec<f64> = (0..d * h).map(|at| columns[at % h][at / h]).collect();
+        let index = amari(&w, &truth, d, h);
+        if index.is_none() {
+            notes.push(match () {
+                () if h == 1 => "no amari: it compares the directions of at least two latents".into(),
+                () if d < h => format!("no amari: W has no inverse, with {d} dimensions for {h} latents"),
+                () => "no amari: columns of W depend on each other, or one of W or of the truth is zero".into(),
+            });
+        }
+        Ok(index)
+    }
+
+    fn tally(
+        &self,
+        task: &Task<'_>,
+        source: &mut Source,
+        mut reference: Option<&mut Reference>,
+    ) -> Result<Tally> {
+        let Shape { dims, latents, .. } = task.model.shape;
+        let (points, threads) = (source.points(), self.threads.map_or_else(engine::all_cores, usize::from));
+        let operations = |model: &Model<'_, f32>| model.operations().total();
+        let operations = operations(&task.model) + task.exact.as_ref().map_or(0, operations);
+        let by_work = (BLOCK_OPERATIONS / operations.max(1)) as usize;
+        let by_memory = BLOCK_NUMBERS / (2 * dims + 10 * latents);
+        // The same whatever the number of threads: sums over blocks, and then over these, are the same too.
+        let block = by_work.min(by_memory).clamp(1, BLOCK_POINTS);
+
+        let mut progress = Progress::new("eval", points);
+        let (mut chunk, mut truth) = (Vec::new(), Vec::new());
+        let mut total = Tally::default();
+        let mut first = 0;
+        while first < points {
+            let count = source.read_chunk(first, threads * block, &mut chunk)?;
+            if let Some(reference) = reference.as_deref_mut() {
+                reference.source.read_chunk(first, count, &mut truth)?;
+            }
+            let parts = task.blocks(&chunk, reference.as_deref().map(|kind| (kind, &truth[..])), block, first);
+            for tally in tally::all(task, parts, threads)? {
+                total.add(&tally);
+            }
+            first += count;
+            progress.advance(count);
+        }
+        Ok(total)
+    }
+}
+
+/// The same model over all of its states.
+#[derive(Clone, Copy, Debug)]
+enum Exact<'a> {
+    /// It looks at all of them anyhow.
+    Already,
+    With(Model<'a, f32>),
+    /// It cannot, for this reason.
+    No(&'static str),
+}
+
+impl<'a> Exact<'a> {
+    fn of(model: Model<'a, f32>) -> Self {
+        let h = model.shape.latents;
+        if model.shape.max_active == h {
+            return Self::Already;
+        }
+        if h > MOST_LATENTS_FOR_QUALITY {
+            return Self::No("it needs all 2^H states, which are too many beyond 12 latents");
+        }
+        // Only a full slab needs the table.
+        let states = match model.states {
+            States::Table(table) if table.full_slab => model.states,
+            _ => States::Grown,
+        };
+        match (Model { states, ..model }).with_truncation(h, h) {
+            Ok(model) => Self::With(model),
+            Err(_) if matches!(states, States::Table(_)) => {
+                Self::No("it needs all 2^H states, and the table in the model has not all of them")
+            }
+            Err(_) => Self::No("it needs all 2^H states, for which this build has no room"),
+        }
+    }
+
+    fn model(self) -> Option<Model<'a, f32>> {
+        if let Self::With(model) = self { Some(model) } else { None }
+    }
+}
+
+/// The variances of the noise.
+fn noise(model: &Model<'_, f32>) -> Noises {
+    match model.noise {
+        Noise::Shared(precision) => Noises::Shared(1.0 / f64::from(precision)),
+        Noise::Diagonal(precisions) => Noises::Each(precisions.iter().map(|&p| 1.0 / f64::from(p)).collect()),
+        Noise::Full(factor) => Noises::Each(variances(factor, model.shape.dims)),
+    }
+}
+
+/// Diagonal of Sigma = L L^T, from L^-1 packed by rows: row i of L follows from the rows above it.
+fn variances(factor: &[f32], d: usize) -> Vec<f64> {
+    let mut rows: Vec<Vec<f64>> = Vec::with_capacity(d);
+    for i in 0..d {
+        let given = &factor[i * (i + 1) / 2..][..=i];
+        let pivot = f64::from(given[i]);
+        let mut row = vec![0.0; i + 1];
+        for (&f, above) in given.iter().zip(&rows) {
+            row.iter_mut().zip(above).for_each(|(x, l)| *x -= f64::from(f) * l / pivot);
+        }
+        row[i] = 1.0 / pivot;
+        rows.push(row);
+    }
+    rows.iter().map(|row| row.iter().map(|l| l * l).sum()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::cholesky_inverse;
+
+    #[test]
+    fn variances_come_back_from_the_factor() {
+        let d = 7;
+        let sigma: Vec<f64> = (0..d * d)
+            .map(|at| (at / d, at % d))
+            .map(|(i, j)| (-0.4 * i.abs_diff(j) as f64).exp() * ((i + 1) * (j + 1)) as f64 * 1e-3)
+            .collect();
+        let factor: Vec<f32> = cholesky_inverse(&sigma, d).unwrap().iter().map(|&f| f as f32).collect();
+        for (i, variance) in variances(&factor, d).into_iter().enumerate() {
+            assert!((variance / sigma[i * d + i] - 1.0).abs() < 1e-6, "{i}");
+        }
+    }
+}

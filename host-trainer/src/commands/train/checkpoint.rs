@@ -1,0 +1,70 @@
+//! A run as a file, to go on from.
+
+use crate::files;
+use crate::train::{Points, Settings, State};
+use crate::{Error, Result};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub(super) struct Checkpoint {
+    pub path: PathBuf,
+}
+
+impl Checkpoint {
+    pub fn new(given: Option<&Path>, out: &Path) -> Self {
+        let beside = || {
+            let mut name = out.as_os_str().to_owned();
+            name.push(".checkpoint");
+            PathBuf::from(name)
+        };
+        Self { path: given.map_or_else(beside, Path::to_path_buf) }
+    }
+
+    /// Whole or not at all, so that a kill at any moment leaves the last one.
+    pub fn write(&self, state: &State) -> Result<()> {
+        files::write_atomically(&self.path, |writer| {
+            serde_json::to_writer(&mut *writer, state)?;
+            writer.write_all(b"\n")
+        })
+    }
+
+    /// `None` when there is none: a run that was stopped before its first checkpoint begins anew.
+    pub fn read(&self) -> Result<Option<State>> {
+        let text = match std::fs::read_to_string(&self.path) {
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(cause) => return Err(Error::reading(&self.path, &cause)),
+            Ok(text) => text,
+        };
+        let place = self.path.display();
+        let state: State = serde_json::from_str(&text).map_err(|cause| {
+            let what = format!("not a checkpoint ({cause})");
+            Error::input(what, &place, "name the right file, or leave --resume away")
+        })?;
+        let starts = [Some(&state.current), state.best.as_ref()];
+        let sound = starts.into_iter().flatten().try_for_each(|start| start.parameters.check());
+        sound.map_err(|error| Error::input(error, &place, "leave --resume away to begin anew"))?;
+        Ok(Some(state))
+    }
+
+    /// The state, if it belongs to this command.
+    pub fn accept(&self, state: State, settings: &Settings, points: &Points) -> Result<State> {
+        let place = self.path.display();
+        if state.settings != *settings {
+            let what = "the checkpoint was written with other settings";
+            return Err(Error::input(what, place, "repeat them, or leave --resume away to begin anew"));
+        }
+        let shape = &state.current.parameters;
+        if state.data != (points.len(), points.dims())
+            || shape.dims != points.dims()
+            || shape.latents != settings.latents
+        {
+            let what = "the checkpoint was written for other data";
+            return Err(Error::input(
+                what,
+                place,
+                "give the same files, or leave --resume away to begin anew",
+            ));
+        }
+        Ok(state)
+    }
+}

@@ -1,0 +1,75 @@
+//! What a run says: a line per iteration, MODEL.json, a summary.
+
+use crate::parameters::{NoiseCov, Parameters, SlabCov};
+use crate::train::State;
+use crate::{Error, Result};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Iteration, free energy per point, change.
+pub(super) fn line(state: &State) -> String {
+    let (history, points) = (&state.current.history, state.data.0 as f64);
+    let last = history.last().map_or(0.0, |step| step.free_energy / points);
+    let change = match history.len().checked_sub(2).and_then(|i| history.get(i)) {
+        Some(before) => format!(" ({:+.2e})", last - before.free_energy / points),
+        None => String::new(),
+    };
+    let start = match state.settings.restarts {
+        1 => String::new(),
+        starts => format!("start {}/{starts}, ", state.restart + 1),
+    };
+    format!("{start}iteration {}, free energy {last:.6} per point{change}", history.len().saturating_sub(1))
+}
+
+/// MODEL.json: names as in the contract.
+pub(super) fn json(state: &State) -> Result<String> {
+    let result = state.result();
+    let Parameters { latents: h, dims: d, .. } = result.parameters;
+    let rows = |matrix: &[f64], width: usize| -> Value {
+        matrix.chunks_exact(width).map(|row| json!(row)).collect()
+    };
+    let parameters = &result.parameters;
+    let value = json!({
+        "settings": state.settings,
+        "points": state.data.0,
+        "parameters": {
+            "w": rows(&parameters.dictionary, h),
+            "pi": parameters.prior,
+            "mu": parameters.slab_mean,
+            "psi2": match &parameters.slab_cov {
+                SlabCov::Full(psi) => rows(psi, h),
+                _ => json!(parameters.slab_variances()),
+            },
+            "sigma2": match &parameters.noise {
+                NoiseCov::Shared(sigma2) => json!(sigma2),
+                NoiseCov::Diagonal(sigma2) => json!(sigma2),
+                NoiseCov::Full(sigma) => rows(sigma, d),
+            },
+        },
+        "history": result.history,
+        "warnings": result.warnings,
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    let text = serde_json::to_string_pretty(&value);
+    text.map(|text| text + "\n").map_err(|cause| Error::run(cause, "MODEL.json", "report this"))
+}
+
+pub(super) fn summary(state: &State, out: &Path, json: &Path) -> String {
+    let (result, points) = (state.result(), state.data.0 as f64);
+    let on: f64 = result.parameters.prior.iter().sum();
+    let noise = result.parameters.noise_variances();
+    let mean_noise = noise.iter().sum::<f64>() / noise.len() as f64;
+    let warnings: String = result.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
+    format!(
+        "{}: {} latents from {} points of {} dimensions\n\
+         free energy {:.6} per point after {} iterations; {on:.2} latents on at a time; noise variance {mean_noise:.4e}\n\
+         all parameters and the history are in {}\n{warnings}",
+        out.display(),
+        state.settings.latents,
+        state.data.0,
+        state.data.1,
+        result.free_energy() / points,
+        result.history.len().saturating_sub(1),
+        json.display(),
+    )
+}

@@ -1,0 +1,205 @@
+//! The EM loop: starts, iterations, history, and where an interrupted run goes on.
+//!
+//! All there is to a run is its [`State`]: settings, which start, which iteration, the parameters, and the
+//! best start so far. It is plain data, so a checkpoint is this state as a file, and a resumed run ends
+//! in the same bits as one that was never interrupted.
+
+use super::e_step::e_step;
+use super::init::init;
+use super::m_step::{Guard, Warning, m_step};
+use super::points::Points;
+use super::settings::Settings;
+use crate::parameters::Parameters;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+/// One iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Counted from 0: how many M-steps the parameters have seen.
+    pub iteration: usize,
+    /// F of these parameters, summed over points.
+    pub free_energy: f64,
+    /// Time since the start began.
+    pub seconds: f64,
+}
+
+/// One start, as far as it has come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Start {
+    /// Parameters after the last M-step.
+    pub parameters: Parameters,
+    /// F of every iteration.
+    pub history: Vec<Step>,
+    /// What was guarded, in words, each once.
+    pub warnings: BTreeSet<String>,
+    /// Whether nothing more is to be done.
+    pub finished: bool,
+}
+
+/// A whole run, as far as it has come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// What it shall do.
+    pub settings: Settings,
+    /// N and D of the data it was begun on.
+    pub data: (usize, usize),
+    /// Number of the start at work.
+    pub restart: usize,
+    /// The start at work.
+    pub current: Start,
+    /// The best of the starts before.
+    pub best: Option<Start>,
+}
+
+impl Start {
+    /// F of the last iteration.
+    pub fn free_energy(&self) -> f64 {
+        self.history.last().map_or(f64::NEG_INFINITY, |step| step.free_energy)
+    }
+}
+
+/// What the caller does between iterations.
+pub enum Next {
+    /// Go on.
+    Continue,
+    /// Stop here; the state can be resumed.
+    Stop,
+}
+
+/// Mean and covariance of the data, and what follows from them for a run.
+struct Data {
+    covariance: Vec<f64>,
+    guard: Guard,
+}
+
+impl Data {
+    fn new(settings: &Settings, points: &mut Points) -> Result<Self> {
+        if points.is_empty() {
+            return Err(Error::input("no points", "DATA", "give at least one"));
+        }
+        let d = points.dims();
+        let (_, covariance) = points.covariance()?;
+        let variance = (0..d).map(|i| covariance[i * d + i]).sum::<f64>() / d as f64;
+        // Constant data has no variance to take a fraction of; any scale will do.
+        let variance = if variance > 0.0 { variance } else { 1.0 };
+        let guard =
+            Guard { noise_floor: settings.noise_floor * variance, prior_margin: 1e-9, slab_floor: 1e-6 };
+        Ok(Self { covariance, guard })
+    }
+}
+
+impl State {
+    /// A run that has not begun.
+    pub fn new(settings: Settings, points: &mut Points) -> Result<Self> {
+        let data = Data::new(&settings, points)?;
+        let current = start(&settings, &data, points.dims(), 0);
+        Ok(Self { settings, data: (points.len(), points.dims()), restart: 0, current, best: None })
+    }
+
+    /// Runs until all starts are finished or `between` says stop; true when finished. `between` sees the
+    /// state after every iteration.
+    pub fn run(
+        &mut self,
+        points: &mut Points,
+        threads: usize,
+        mut between: impl FnMut(&State) -> Result<Next>,
+    ) -> Result<bool> {
+        let data = Data::new(&self.settings, points)?;
+        loop {
+            let begun = Instant::now();
+            let before = self.current.history.last().map_or(0.0, |step| step.seconds);
+            while !self.current.finished {
+                self.iterate(points, threads, &data, before, begun)?;
+                if let Next::Stop = between(self)? {
+                    return Ok(false);
+                }
+            }
+            if self.restart + 1 >= self.settings.restarts {
+                return Ok(true);
+            }
+            self.restart += 1;
+            let next = start(&self.settings, &data, points.dims(), self.restart);
+            let done = std::mem::replace(&mut self.current, next);
+            if self.best.as_ref().is_none_or(|best| done.free_energy() > best.free_energy()) {
+                self.best = Some(done);
+            }
+        }
+    }
+
+    /// The best start, once finished.
+    pub fn result(&self) -> &Start {
+        match &self.best {
+            Some(best) if best.free_energy() >= self.current.free_energy() => best,
+            _ => &self.current,
+        }
+    }
+
+    /// E-step, bookkeeping, M-step. The last E-step only tells F of the final parameters.
+    fn iterate(
+        &mut self,
+        points: &mut Points,
+        threads: usize,
+        data: &Data,
+        before: f64,
+        begun: Instant,
+    ) -> Result<()> {
+        let settings = &self.settings;
+        let now = &mut self.current;
+        let statistics = e_step(&now.parameters, &settings.options(), points, threads)?;
+        let iteration = now.history.len();
+        let last = now.history.last().map(|step| step.free_energy);
+        let seconds = before + begun.elapsed().as_secs_f64();
+        now.history.push(Step { iteration, free_energy: statistics.free_energy, seconds });
+        let gain = last.map_or(f64::INFINITY, |last| statistics.free_energy - last);
+        let converged = gain.abs() <= settings.tolerance * statistics.free_energy.abs();
+        if iteration >= settings.iterations || converged {
+            now.finished = true;
+            return Ok(());
+        }
+        let (new, warnings) = m_step(&now.parameters, &statistics, &settings.learned(), &data.guard)?;
+        now.parameters = new;
+        now.warnings.extend(warnings.iter().map(words));
+        Ok(())
+    }
+}
+
+fn start(settings: &Settings, data: &Data, dims: usize, restart: usize) -> Start {
+    let mut parameters = init(settings, &data.covariance, dims, restart);
+    // Constant data: a dictionary of zeros would never move.
+    if parameters.dictionary.iter().all(|&w| w == 0.0) {
+        parameters.dictionary.fill(1.0);
+    }
+    raise(&mut parameters, data.guard.noise_floor);
+    Start { parameters, history: Vec::new(), warnings: BTreeSet::new(), finished: false }
+}
+
+/// Noise at or above the floor.
+fn raise(parameters: &mut Parameters, floor: f64) {
+    use crate::parameters::NoiseCov::{Diagonal, Full, Shared};
+    let d = parameters.dims;
+    match &mut parameters.noise {
+        Shared(sigma2) => *sigma2 = sigma2.max(floor),
+        Diagonal(sigma2) => sigma2.iter_mut().for_each(|v| *v = v.max(floor)),
+        Full(sigma) => (0..d).for_each(|i| sigma[i * d + i] = sigma[i * d + i].max(floor)),
+    }
+}
+
+fn words(warning: &Warning) -> String {
+    match warning {
+        Warning::Dead(latent) => {
+            format!(
+                "latent {latent} is hardly ever on and was left as it was: use fewer latents or more restarts"
+            )
+        }
+        Warning::Singular => {
+            "latents cannot be told apart by this data, a ridge was added: use fewer latents or more data"
+                .into()
+        }
+        Warning::NoiseFloor => {
+            "the noise reached its floor: lower --noise-floor if the data really has less noise".into()
+        }
+    }
+}
