@@ -8,6 +8,8 @@ mod demo;
 mod desk;
 #[path = "cli/export.rs"]
 mod export;
+#[path = "cli/train.rs"]
+mod train;
 #[path = "cli/refused.rs"]
 mod refused;
 
