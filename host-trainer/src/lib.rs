@@ -10,6 +10,7 @@ pub mod data;
 pub mod error;
 pub mod files;
 mod linalg;
+pub mod metrics;
 pub mod parameters;
 pub mod prepare;
 pub mod train;

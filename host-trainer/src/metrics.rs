@@ -44,7 +44,7 @@ pub fn amari(w: &[f64], truth: &[f64], dims: usize, latents: usize) -> Option<f6
     let n = h as f64;
     // Rounding may leave a perfect match just below 0.
     let index = (sum / (2.0 * n * (n - 1.0)) - 1.0 / (n - 1.0)).max(0.0);
-    (sum.is_finite()).then_some(index)
+    sum.is_finite().then_some(index)
 }
 
 /// |O| with O = W^-1 W_true. (H x H)
@@ -108,23 +108,21 @@ pub fn si_sdr_db(estimate: &[f64], truth: &[f64]) -> Option<f64> {
 
 /// [`si_sdr_db`] from the energies of both and the sum of their products. Above 150 dB only rounding speaks.
 pub fn si_sdr_db_of_sums(estimate: f64, truth: f64, product: f64) -> Option<f64> {
-    if !(truth > 0.0) {
-        return None;
-    }
     let target = product * product / truth;
-    if target == 0.0 {
-        return Some(-MAX_DB);
+    match target {
+        _ if truth == 0.0 => None,
+        0.0 => Some(-MAX_DB),
+        _ => ratio_db(target, (estimate - target).max(0.0)),
     }
-    ratio_db(target, (estimate - target).max(0.0))
 }
 
-/// Columns for rows, each at most once: the largest of all scores first, then the largest of the rows and columns left,
-/// the first of equal ones. Not the best sum, but nobody's best match is taken away to improve another's. NaN never
-/// matches. `scores` has one row of `columns` per row; a row that finds none left, or no score, gets `None`.
+/// A column for each row, greedily: the pair with the largest of all scores first, then the largest of the rows and
+/// columns left; of equal ones the first. `scores` has `columns` numbers per row. NaN never matches; a row that has no
+/// other score, or no column left, gets `None`.
 ///
 /// ```
 /// # use spikelet_trainer::metrics::assign;
-/// assert_eq!(assign(&[1.0, 9.0, 8.0, 2.0, 7.0, 3.0], 3), [Some(1), Some(0)]);
+/// assert_eq!(assign(&[1.0, 9.0, 8.0, 2.0, 7.0, 3.0], 3), [Some(1), Some(2)]);
 /// ```
 pub fn assign(scores: &[f64], columns: usize) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..scores.len()).filter(|&at| !scores[at].is_nan()).collect();

@@ -10,10 +10,11 @@ use super::output::{Folder, print};
 use super::results::RESULTS;
 use super::source_text::{Symbol, c_header};
 use crate::data::{npy_f64, write_wav};
+use crate::metrics::{MAX_DB, si_sdr_db};
 use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use crate::prepare::{GramName, Options, SelectionName};
 use crate::{Error, Result, files};
-use measure::{Wiener, si_sdr};
+use measure::Wiener;
 use sounds::{NAMES, RATE, SECONDS, Scene};
 use spikelet::Shape;
 use std::fmt::Write as _;
@@ -179,6 +180,7 @@ fn report(scene: &Scene, parameters: &Parameters, posteriors: &Posteriors) -> Re
         let column = |values: &[f32], width: usize, at: usize| -> Vec<f64> {
             values.iter().skip(at).step_by(width).map(|&value| f64::from(value)).collect()
         };
+        let si_sdr = |estimate: &[f64], truth: &[f64]| si_sdr_db(estimate, truth).unwrap_or(-MAX_DB);
         let sensors = (0..d).map(|sensor| si_sdr(&column(&scene.mixture, d, sensor), source));
         let values = [
             sensors.fold(f64::MIN, f64::max),

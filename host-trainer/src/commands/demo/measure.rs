@@ -1,18 +1,9 @@
-//! How well sounds were separated, and what a linear filter would have made of the same recording.
+//! What a linear filter would have made of the same recording.
 
 use crate::Result;
 use crate::linalg::cholesky_inverse;
 use crate::parameters::Parameters;
 use crate::prepare::not_definite;
-
-/// Scale-invariant signal-to-distortion ratio in dB: the part of `estimate` along `truth` over the rest of it.
-pub(super) fn si_sdr(estimate: &[f64], truth: &[f64]) -> f64 {
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let scale = dot(estimate, truth) / dot(truth, truth);
-    let target = scale * scale * dot(truth, truth);
-    let rest: f64 = estimate.iter().zip(truth).map(|(e, x)| (e - scale * x).powi(2)).sum();
-    10.0 * (target / rest).log10()
-}
 
 /// The best linear estimate, P W^T (W P W^T + Sigma)^-1 y, with P the mean power of each source.
 #[derive(Debug)]
@@ -51,18 +42,5 @@ impl Wiener {
             |y: &[f32], row: &[f64]| row.iter().zip(y).map(|(f, &y)| f * f64::from(y)).sum::<f64>() as f32;
         let rows = || self.filter.chunks_exact(self.dims);
         mixture.chunks_exact(self.dims).flat_map(|y| rows().map(move |row| estimate(y, row))).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn si_sdr_of_known_mixtures() {
-        // A tenth of an orthogonal signal: 20 dB, at any scale.
-        let truth = [1.0, 1.0, 1.0, 1.0];
-        let estimate = [1.1, 0.9, 1.1, 0.9].map(|x| 7.0 * x);
-        assert!((si_sdr(&estimate, &truth) - 20.0).abs() < 1e-9);
     }
 }
