@@ -7,6 +7,7 @@
 
 mod demo;
 mod engine;
+mod eval;
 mod export;
 mod given;
 mod import;
@@ -48,6 +49,7 @@ enum Command {
     Train(train::Train),
     Infer(infer::Infer),
     Inspect(inspect::Inspect),
+    Eval(eval::Eval),
     Export(export::Export),
     Demo(demo::Demo),
 }
@@ -67,6 +69,7 @@ pub fn main() -> ExitCode {
         Command::Train(command) => command.run(),
         Command::Infer(command) => command.run(),
         Command::Inspect(command) => command.run(),
+        Command::Eval(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Demo(command) => command.run(),
     };

@@ -6,6 +6,8 @@ mod common;
 mod demo;
 #[path = "cli/desk.rs"]
 mod desk;
+#[path = "cli/eval.rs"]
+mod eval;
 #[path = "cli/export.rs"]
 mod export;
 #[path = "cli/train.rs"]
@@ -92,7 +94,7 @@ fn golden_cases_through_import_and_infer() {
 #[test]
 fn help_shows_an_example() {
     let desk = Desk::new();
-    for command in ["", "import ", "infer ", "inspect ", "export ", "demo "] {
+    for command in ["", "import ", "infer ", "inspect ", "eval ", "export ", "demo "] {
         let help = desk.good(&format!("{command}--help"));
         assert!(help.contains("Example") && help.contains(&format!("spikelet {command}")), "{command}");
     }

@@ -17,8 +17,8 @@ use crate::prepare::check_truncation;
 use crate::{Error, Result};
 use facts::{Facts, Noises};
 use reference::{Reference, ReferenceIs};
+use spikelet::Shape;
 use spikelet::model::{Model, Noise, States};
-use spikelet::{Inference, Shape};
 use std::path::PathBuf;
 use tally::{Tally, Task};
 
@@ -112,19 +112,19 @@ impl Eval {
             Some(path) => Some(Reference::open(path, self.reference_is, &source, model.shape, &mut notes)?),
             None => None,
         };
-        let exact = Exact::of(model);
-        if let Exact::No(why) = exact {
+        let exact = over_all_states(model);
+        if let Err(why) = exact {
             notes.push(format!("no quality: {why}"));
         }
         let name = self.data.display().to_string();
-        let task = Task { model, exact: exact.model(), name: &name };
+        let task = Task { model, exact: exact.ok().flatten(), name: &name };
         let tally = self.tally(&task, &mut source, reference.as_mut())?;
 
         let mut facts = Facts::new(&tally, source.points(), model.shape);
         facts.quality = match exact {
-            Exact::Already => Some(1.0),
-            Exact::With(_) => Some(tally.quality / source.points() as f64),
-            Exact::No(_) => None,
+            Ok(None) => Some(1.0),
+            Ok(Some(_)) => Some(tally.quality / source.points() as f64),
+            Err(_) => None,
         };
         facts.amari = amari;
         facts.noise = noise(&model);
@@ -175,7 +175,9 @@ impl Eval {
             notes.push(match () {
                 () if h == 1 => "no amari: it compares the directions of at least two latents".into(),
                 () if d < h => format!("no amari: W has no inverse, with {d} dimensions for {h} latents"),
-                () => "no amari: columns of W depend on each other, or one of W or of the truth is zero".into(),
+                () => {
+                    "no amari: columns of W depend on each other, or one of W or of the truth is zero".into()
+                }
             });
         }
         Ok(index)
@@ -205,7 +207,8 @@ impl Eval {
             if let Some(reference) = reference.as_deref_mut() {
                 reference.source.read_chunk(first, count, &mut truth)?;
             }
-            let parts = task.blocks(&chunk, reference.as_deref().map(|kind| (kind, &truth[..])), block, first);
+            let parts =
+                task.blocks(&chunk, reference.as_deref().map(|kind| (kind, &truth[..])), block, first);
             for tally in tally::all(task, parts, threads)? {
                 total.add(&tally);
             }
@@ -216,42 +219,24 @@ impl Eval {
     }
 }
 
-/// The same model over all of its states.
-#[derive(Clone, Copy, Debug)]
-enum Exact<'a> {
-    /// It looks at all of them anyhow.
-    Already,
-    With(Model<'a, f32>),
-    /// It cannot, for this reason.
-    No(&'static str),
-}
-
-impl<'a> Exact<'a> {
-    fn of(model: Model<'a, f32>) -> Self {
-        let h = model.shape.latents;
-        if model.shape.max_active == h {
-            return Self::Already;
-        }
-        if h > MOST_LATENTS_FOR_QUALITY {
-            return Self::No("it needs all 2^H states, which are too many beyond 12 latents");
-        }
-        // Only a full slab needs the table.
-        let states = match model.states {
-            States::Table(table) if table.full_slab => model.states,
-            _ => States::Grown,
-        };
-        match (Model { states, ..model }).with_truncation(h, h) {
-            Ok(model) => Self::With(model),
-            Err(_) if matches!(states, States::Table(_)) => {
-                Self::No("it needs all 2^H states, and the table in the model has not all of them")
-            }
-            Err(_) => Self::No("it needs all 2^H states, for which this build has no room"),
-        }
+/// The same model over all of its states; `None` when it looks at all of them anyhow. Fails with the reason.
+fn over_all_states(model: Model<'_, f32>) -> Result<Option<Model<'_, f32>>, &'static str> {
+    let h = model.shape.latents;
+    if model.shape.max_active == h {
+        return Ok(None);
     }
-
-    fn model(self) -> Option<Model<'a, f32>> {
-        if let Self::With(model) = self { Some(model) } else { None }
+    if h > MOST_LATENTS_FOR_QUALITY {
+        return Err("it needs all 2^H states, which are too many beyond 12 latents");
     }
+    // Only a full slab needs the table.
+    let states = match model.states {
+        States::Table(table) if table.full_slab => model.states,
+        _ => States::Grown,
+    };
+    (Model { states, ..model }).with_truncation(h, h).map(Some).map_err(|_| match states {
+        States::Table(_) => "it needs all 2^H states, and the table in the model has not all of them",
+        States::Grown => "it needs all 2^H states, for which this build has no room",
+    })
 }
 
 /// The variances of the noise.
@@ -288,8 +273,8 @@ mod tests {
     fn variances_come_back_from_the_factor() {
         let d = 7;
         let sigma: Vec<f64> = (0..d * d)
-            .map(|at| (at / d, at % d))
-            .map(|(i, j)| (-0.4 * i.abs_diff(j) as f64).exp() * ((i + 1) * (j + 1)) as f64 * 1e-3)
+            .map(|at| ((at / d) as f64, (at % d) as f64))
+            .map(|(i, j)| (-0.4 * (i - j).abs()).exp() * (i + 1.0) * (j + 1.0) * 1e-3)
             .collect();
         let factor: Vec<f32> = cholesky_inverse(&sigma, d).unwrap().iter().map(|&f| f as f32).collect();
         for (i, variance) in variances(&factor, d).into_iter().enumerate() {

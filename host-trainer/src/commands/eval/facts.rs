@@ -182,7 +182,8 @@ impl Facts {
         }
         let unused = self.usage.iter().filter(|&&usage| usage < UNUSED).count();
         if unused > 0 {
-            let _ = writeln!(text, "{unused} of {} latents are on at less than 1 of 1000 points", order.len());
+            let _ =
+                writeln!(text, "{unused} of {} latents are on at less than 1 of 1000 points", order.len());
         }
     }
 }

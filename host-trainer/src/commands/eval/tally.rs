@@ -169,8 +169,7 @@ impl Task<'_> {
 }
 
 fn source_tally(sources: &[f64], k: usize, means: &[f32], h: usize) -> SourceTally {
-    let mut sums =
-        SourceTally { estimates: vec![0.0; h], sources: vec![0.0; k], products: vec![0.0; k * h] };
+    let mut sums = SourceTally { estimates: vec![0.0; h], sources: vec![0.0; k], products: vec![0.0; k * h] };
     for (truth, mean) in sources.chunks_exact(k).zip(means.chunks_exact(h)) {
         sums.estimates.iter_mut().zip(mean).for_each(|(sum, &x)| *sum += f64::from(x).powi(2));
         sums.sources.iter_mut().zip(truth).for_each(|(sum, &x)| *sum += x * x);
