@@ -57,7 +57,7 @@ Example:
   spikelet eval model.spk recording.wav
   spikelet eval model.spk held_out.npy --truth W.npy --json")]
 pub(super) struct Eval {
-    /// The model, made by `spikelet import`
+    /// The model, made by `spikelet train` or `spikelet import`
     #[arg(value_name = "MODEL.spk")]
     model: PathBuf,
     /// Points: .npy (N x D), .csv (a row each) or .wav (a sample of all channels each)
