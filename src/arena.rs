@@ -30,17 +30,13 @@ pub enum Detail {
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
     let block = s * s + 6 * s;
-    let path = (3 * a + 2 + triangle(a - 1)) * s + a.saturating_sub(2) * s * s + 4 * a + 2 * triangle(a - 1);
-    let marginals = 2 * d + 4 * h + block + path + 4 * s + a;
+    let path = (6 * a + 2) * s + (a + a.saturating_sub(2)) * s * s + 3 * a + 1;
+    let work = triangle(a - 1) + 5 * a;
+    let marginals = 2 * d + 4 * h + block + path + work + 4 * s + a;
     match detail {
         Detail::Marginals => marginals,
-        Detail::SecondMoments => marginals + s * s + triangle(a) + covariances_len(a),
+        Detail::SecondMoments => marginals + s * s + triangle(a),
     }
-}
-
-/// 1 + 3 + 6 + ...: packed covariances of states with 1 to a - 1 latents on.
-const fn covariances_len(a: usize) -> usize {
-    (a - 1) * a * (a + 1) / 6
 }
 
 /// Bytes of memory that the C interface asks for per stream, the same on every target: a fixed part
@@ -69,7 +65,8 @@ pub(crate) struct Arena<'m, T> {
     pub variance: &'m mut [T],
     pub block: BlockMemory<'m, T>,
     pub path: PathMemory<'m, T>,
-    /// Log joints of the children of the states on the path, per depth. (A x S)
+    pub work: WorkMemory<'m, T>,
+    /// Log joints of the children of the states on the path, per number of active latents. (A x S)
     pub log_joints: &'m mut [T],
     pub sums: SumMemory<'m, T>,
     /// Coefficients of the best state. (A)
@@ -88,32 +85,42 @@ pub(crate) struct BlockMemory<'m, T> {
     pub reference: &'m mut [T],
 }
 
-/// What belongs to the state the walk is at: see [`crate::grown`] and [`crate::table`].
+/// What belongs to the states on the way to the one the walk is at, per number of active latents: see
+/// [`crate::grown`] and [`crate::table`].
 #[derive(Debug)]
 pub(crate) struct PathMemory<'m, T> {
-    /// G_pp without what the active latents explain, per depth. (A x S)
+    /// G_pp, b_p without what the active latents explain; G_np / pivot of the latent n that was added.
+    /// (A x S each)
     pub left: &'m mut [T],
-    /// b_p without what they explain, per depth. (A x S)
     pub seen: &'m mut [T],
-    /// M^-1 G_Ap per depth: k rows at depth k. (A (A - 1) / 2 x S)
-    pub share: &'m mut [T],
-    /// G_pq without what they explain, per depth but the first and the last. ((A - 2) x S x S)
+    pub ratio: &'m mut [T],
+    /// G_pq without what they explain, but for none and for the most active latents. ((A - 2) x S x S)
     pub cross: &'m mut [T],
-    /// Posterior mean and variance of the latent that each child adds. (S)
+    /// Coefficient and inverse pivot of the latent that was added. (A each)
+    pub tau: &'m mut [T],
+    pub pivot_inv: &'m mut [T],
+    /// Sums over the subtree: weights (A + 1), of states with p on, of x_p (A x S each), of x_p x_q (A x S x S,
+    /// upper triangles).
+    pub mass: &'m mut [T],
+    pub on: &'m mut [T],
+    pub first: &'m mut [T],
+    pub second: &'m mut [T],
+    /// Coefficient and variance of the latent that each child adds. (S each)
     pub child_step: &'m mut [T],
     pub child_variance: &'m mut [T],
-    /// Posterior means and variances per depth, packed. (A (A - 1) / 2)
-    pub means: &'m mut [T],
-    pub variances: &'m mut [T],
-    /// Posterior covariance per depth; empty without second moments.
-    pub covariances: &'m mut [T],
-    /// Of the state looked at last. (A, the covariance A (A + 1) / 2 or empty)
+}
+
+/// A small linear system and the moments of one state. (A each; `rows` A (A - 1) / 2, `covariance`
+/// A (A + 1) / 2 or empty)
+#[derive(Debug)]
+pub(crate) struct WorkMemory<'m, T> {
+    pub rows: &'m mut [T],
+    pub pivot_inv: &'m mut [T],
+    pub coupling: &'m mut [T],
+    pub v: &'m mut [T],
     pub mean: &'m mut [T],
     pub variance: &'m mut [T],
     pub covariance: &'m mut [T],
-    /// Right-hand side and steps of a solution. (A)
-    pub v: &'m mut [T],
-    pub step: &'m mut [T],
 }
 
 /// Sums over states. (S each, `second` S x S or empty)
@@ -134,9 +141,9 @@ impl<'m, T: Real> Arena<'m, T> {
 
     fn cut(memory: &'m mut [T], shape: Shape, detail: Detail) -> Option<Self> {
         let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
-        let (second, covariance, covariances) = match detail {
-            Detail::Marginals => (0, 0, 0),
-            Detail::SecondMoments => (s * s, triangle(a), covariances_len(a)),
+        let (second, covariance) = match detail {
+            Detail::Marginals => (0, 0),
+            Detail::SecondMoments => (s * s, triangle(a)),
         };
         let mut rest = memory;
         let mut take = |len: usize| {
@@ -163,18 +170,25 @@ impl<'m, T: Real> Arena<'m, T> {
             path: PathMemory {
                 left: take(a * s)?,
                 seen: take(a * s)?,
-                share: take(triangle(a - 1) * s)?,
+                ratio: take(a * s)?,
                 cross: take(a.saturating_sub(2) * s * s)?,
+                tau: take(a)?,
+                pivot_inv: take(a)?,
+                mass: take(a + 1)?,
+                on: take(a * s)?,
+                first: take(a * s)?,
+                second: take(a * s * s)?,
                 child_step: take(s)?,
                 child_variance: take(s)?,
-                means: take(triangle(a - 1))?,
-                variances: take(triangle(a - 1))?,
-                covariances: take(covariances)?,
+            },
+            work: WorkMemory {
+                rows: take(triangle(a - 1))?,
+                pivot_inv: take(a)?,
+                coupling: take(a)?,
+                v: take(a)?,
                 mean: take(a)?,
                 variance: take(a)?,
                 covariance: take(covariance)?,
-                v: take(a)?,
-                step: take(a)?,
             },
             log_joints: take(a * s)?,
             sums: SumMemory {

@@ -1,35 +1,35 @@
 //! Spike-and-slab states, grown: each state is its parent with one latent eliminated (diagonal slab).
 //!
-//! For the active latents A, with K = diag(1/psi^2), M = G_AA + K, v = b_A + K (mu_A - x0_A):
+//! For the active latents A, with K = diag(1/psi^2), M = G_AA + K and v = b_A + K (mu_A - x0_A), where x0
+//! are the reference state's coefficients (zero without one) and b sees what these leave of the sample:
 //!
 //! ```text
 //! ln p(y, s) = ... + sum l_h - 1/2 ln det M - 1/2 ln det Psi + 1/2 v^T M^-1 v - 1/2 (x0-mu)^T K (x0-mu)
-//! kappa = x0_A + M^-1 v        posterior mean          Lambda = M^-1        posterior covariance
 //! ```
 //!
-//! x0 is the reference state's coefficients (zero without one). A state keeps, for every latent p that
-//! may still be added, what its active latents leave of it:
+//! **Down.** A state keeps, for every latent p that may still be added, what its active latents leave of
+//! it: `left` = G_pp - G_pA M^-1 G_Ap, `seen` = b_p - G_pA M^-1 v, `cross` = G_pq - G_pA M^-1 G_Aq. Adding p
+//! then needs no matrix: its pivot is left + K, its coefficient tau = (seen + K (mu - x0)) / pivot.
+//! Eliminating it updates these arrays like a step of Gaussian elimination, with ratio_p = cross / pivot.
+//!
+//! **Up.** Given the latents added after it, the coefficient of an eliminated latent is normal with mean
+//! tau - sum_p ratio_p x_p and variance 1 / pivot. So the sums over a subtree, mass W, first E_p = sum w <x_p>
+//! and second F_pq = sum w <x_p x_q> of the latents added below, give those of the latent itself:
 //!
 //! ```text
-//! left_p  = G_pp - G_pA M^-1 G_Ap       cross_pq = G_pq - G_pA M^-1 G_Aq
-//! seen_p  = b_p  - G_pA M^-1 v          share_jp = (M^-1 G_Ap)_j
+//! E = W tau - ratio.E      F_p = tau E_p - (F ratio)_p      F = W (tau^2 + 1/pivot) - 2 tau ratio.E + ratio.F ratio
 //! ```
 //!
-//! so that adding p needs no matrix: its pivot is left_p + K_p, its coefficient tau = (seen_p + K mu) /
-//! pivot, kappa_j changes by -tau share_jp and Lambda by a rank-one term. Eliminating a latent updates
-//! these arrays like a step of Gaussian elimination.
-//!
-//! Work: about 10 multiply-adds, a division and a logarithm per state, 4 k more for its moments, and
-//! for each state that has children n^2 / 2 + (k + 3) n with n the latents that may follow.
+//! Work: about 20 multiply-adds, a division, a logarithm and an exponential per state, and n^2 more for
+//! every state whose children have children, with n the latents that may follow.
 
 use crate::arena::PathMemory;
 use crate::block::Block;
-use crate::capacity::MAX_ACTIVE;
 use crate::math::Real;
 use crate::select::gain;
-use crate::slices::{at, copy, lower_row, lower_row_mut, set, span, span_mut, split, triangle};
-use crate::states::{Leaves, Moments, StateModel, Visitor, visit_each};
-use heapless::Vec;
+use crate::slices::{at, set, span, span_mut, split};
+use crate::posterior::Sums;
+use crate::states::{Path, StateModel, walk};
 
 pub(crate) struct Grown<'x, 'b, 'm, T> {
     block: &'x Block<'b, T>,
@@ -48,183 +48,118 @@ impl<'x, 'b, 'm, T: Real> Grown<'x, 'b, 'm, T> {
         at(self.block.precision, p) * (at(self.block.mean, p) - at(self.block.reference, p))
     }
 
-    /// A state of reference members only: the residual it sees differs from its parent's (one member
-    /// fewer is missing), so everything that depends on the sample starts afresh: v, t = L^-1 v, and
-    /// the quadratic terms, which are returned.
-    fn restart(&mut self, path: &[u16]) -> T {
-        let missing = self.block.missing(path);
-        let s = self.block.len();
-        let mut quadratic = self.block.energy_without(missing);
-        for (i, &p) in path.iter().enumerate() {
-            let p = usize::from(p);
-            let pull = self.slab_pull(p);
-            quadratic -= T::HALF * pull * (at(self.block.mean, p) - at(self.block.reference, p));
-            let v = self.block.b_without(p, missing) + pull;
-            set(self.memory.v, i, v);
-            // What the members before p leave of it; their shares of p are still at depth i.
-            let mut t = v;
-            for j in 0..i {
-                t -= at(self.memory.share, (triangle(i) - i + j) * s + p) * at(self.memory.v, j);
-            }
-            let pivot = at(self.memory.left, i * s + p) + at(self.block.precision, p);
-            set(self.memory.step, i, t / pivot);
-            quadratic += T::HALF * t * (t / pivot);
-        }
-        quadratic
-    }
-
-    fn is_reference(&self, position: u16) -> bool {
-        usize::from(position) < self.block.members.len()
-    }
-
-    /// Coefficients of a state of reference members only, after [`Grown::restart`].
-    fn restart_mean(&mut self, path: &[u16]) {
-        let s = self.block.len();
-        for (i, &p) in path.iter().enumerate() {
-            let step = at(self.memory.step, i);
-            for j in 0..i {
-                let share = at(self.memory.share, (triangle(i) - i + j) * s + usize::from(p));
-                set(self.memory.mean, j, at(self.memory.mean, j) - step * share);
-            }
-            set(self.memory.mean, i, at(self.block.reference, usize::from(p)) + step);
-        }
-    }
-
-    /// The empty state leaves everything.
-    fn start(&mut self) {
-        let missing = self.block.missing(&[]);
+    /// Goes to the state that has exactly these members of the reference on (ascending), and returns
+    /// its log joint. All states that add other latents to it see the same residual.
+    fn enter(&mut self, members: &[u16]) -> T {
+        let missing = self.block.missing(members);
         for p in 0..self.block.len() {
             set(self.memory.left, p, at(self.block.gram_row(p), p));
             set(self.memory.seen, p, self.block.b_without(p, missing));
         }
+        let mut log_joint = self.block.energy_without(missing);
+        for (k, &member) in members.iter().enumerate() {
+            let p = usize::from(member);
+            self.descend(k, p);
+            let tau = at(self.memory.tau, k);
+            let pull = self.slab_pull(p);
+            let t = at(self.memory.seen, k * self.block.len() + p) + pull;
+            let pivot = at(self.memory.left, k * self.block.len() + p) + at(self.block.precision, p);
+            log_joint += at(self.block.onset, p) - T::HALF * pivot.ln() + T::HALF * t * tau
+                - T::HALF * pull * (at(self.block.mean, p) - at(self.block.reference, p));
+        }
+        log_joint
     }
 
-    /// Log joints of the states that add one more member of the reference to a state of members only.
-    fn extend_by_members(&mut self, path: &[u16], first: usize, children: &mut [T]) {
-        let mut child: Vec<u16, MAX_ACTIVE> = Vec::new();
-        let _ = child.extend_from_slice(path); // shorter than max_active
-        for new in first..self.block.members.len() {
-            let _ = child.push(new as u16);
-            let mut log_joint = self.restart(&child);
-            for (i, &p) in child.iter().enumerate() {
-                let p = usize::from(p);
-                let pivot = at(self.memory.left, i * self.block.len() + p) + at(self.block.precision, p);
-                log_joint += at(self.block.onset, p) - T::HALF * pivot.ln();
-            }
-            set(children, new, log_joint);
-            child.pop();
-        }
-    }
-
-    /// What a state of reference members only sees: the residual without the members it lacks.
-    fn see_again(&mut self, path: &[u16]) {
-        self.restart(path);
-        let (s, k) = (self.block.len(), path.len());
-        let missing = self.block.missing(path);
-        let first = path.last().map_or(0, |&last| usize::from(last) + 1);
-        for p in first..s {
-            let mut seen = self.block.b_without(p, missing);
-            for j in 0..k {
-                seen -= at(self.memory.share, (triangle(k) - k + j) * s + p) * at(self.memory.v, j);
-            }
-            set(self.memory.seen, k * s + p, seen);
-        }
-    }
-
-    /// The moments looked at last, kept for the children of that state.
-    fn keep_moments(&mut self, k: usize) {
-        copy(lower_row_mut(self.memory.means, k), self.memory.mean);
-        copy(lower_row_mut(self.memory.variances, k), self.memory.variance);
-        let kept = span_mut(self.memory.covariances, covariance_start(k + 1), triangle(k + 1));
-        copy(kept, self.memory.covariance);
-    }
-
-    /// What the state that adds `new` to its `k` parents leaves of every latent after `new`.
-    fn eliminate(&mut self, k: usize, new: usize) {
-        let s = self.block.len();
-        let t = at(self.memory.seen, k * s + new) + self.slab_pull(new);
-        let pivot_inv = T::ONE / (at(self.memory.left, k * s + new) + at(self.block.precision, new));
-        let from = new + 1;
-        let rest = s.wrapping_sub(from);
-        // Entries of the latents that may follow in row `row` of an array with `s` per row.
-        let place = |row: usize| row * s + from;
-
-        // The coupling of `new` with the others: from the Gram matrix at the top, from `cross` below.
-        let coupling_at = k.checked_sub(1).map(|depth| depth * s * s + place(new));
-        let (cross_above, cross_below) = split(self.memory.cross, k * s * s);
-        let coupling = match coupling_at {
-            None => span(self.block.gram, place(new), rest),
-            Some(start) => span(cross_above, start, rest),
-        };
-        let (above, below) = split(self.memory.left, (k + 1) * s);
-        let left = span_mut(below, from, rest).iter_mut().zip(span(above, place(k), rest));
-        let (above, below) = split(self.memory.seen, (k + 1) * s);
-        let seen = span_mut(below, from, rest).iter_mut().zip(span(above, place(k), rest));
-        let (above, below) = split(self.memory.share, triangle(k) * s);
-        let own_share = span_mut(below, place(k), rest).iter_mut();
-        for ((((left, &left_above), (seen, &seen_above)), share), &g) in
-            left.zip(seen).zip(own_share).zip(coupling)
-        {
-            let c = g * pivot_inv;
-            *share = c;
-            *left = (left_above - g * c).max(T::ZERO);
-            *seen = seen_above - c * t;
-        }
-        // share_jp of the earlier members
-        for j in 0..k {
-            let parent_row = triangle(k) - k + j;
-            let share_of_new = at(above, parent_row * s + new);
-            let (rows, own) = split(below, place(k));
-            let parents = span(above, place(parent_row), rest);
-            let children = span_mut(rows, place(j), rest).iter_mut();
-            for ((share, &parent), &c) in children.zip(parents).zip(own.iter()) {
-                *share = parent - share_of_new * c;
-            }
-        }
-        // cross_pq, only for states whose children have children
-        if k + 2 < self.max_active {
-            for p in from..s {
-                let g = at(coupling, p - from) * pivot_inv;
-                let parent = match coupling_at {
-                    None => span(self.block.gram, place(p), rest),
-                    Some(_) => span(cross_above, (k.wrapping_sub(1)) * s * s + place(p), rest),
-                };
-                let row = span_mut(cross_below, place(p), rest).iter_mut();
-                for ((cross, &parent), &other) in row.zip(parent).zip(coupling) {
-                    *cross = parent - g * other;
+    /// All states, one subset of the reference's members after the other: their sums go to `sums`.
+    pub fn walk_all(&mut self, log_joints: &mut [T], sums: &mut Sums<'_, '_, T>) {
+        // All members on first: that is the state the reference was found as.
+        for subset in (0..1u32 << self.block.members.len()).rev() {
+            if subset.count_ones() as usize <= self.max_active {
+                let mut members = Path::new();
+                for member in self.block.members_in(subset) {
+                    let _ = members.push(member as u16); // no more than max_active
                 }
+                self.walk_from(&members, log_joints, sums);
             }
         }
+    }
+
+    /// All states of the reference's members `members` and other latents: their sums go to `sums`.
+    fn walk_from(&mut self, members: &[u16], log_joints: &mut [T], sums: &mut Sums<'_, '_, T>) {
+        let log_joint = self.enter(members);
+        let mut path = Path::new();
+        let _ = path.extend_from_slice(members); // no more than max_active
+        let weight = sums.weight(&path, log_joint, self);
+        self.open_at(members.len(), weight);
+        let (first, positions, max_active) = (self.block.members.len(), self.block.len(), self.max_active);
+        walk(first, positions, max_active, &mut path, log_joint, log_joints, self, sums);
+        for (k, &member) in members.iter().enumerate().rev() {
+            self.open_at(k, T::ZERO);
+            self.ascend(k, usize::from(member));
+        }
+        let s = self.block.len();
+        let memory = &self.memory;
+        let first = span(memory.first, 0, s);
+        sums.collect(members, at(memory.mass, 0), span(memory.on, 0, s), first, span(memory.second, 0, s * s));
+    }
+
+    fn open_at(&mut self, k: usize, weight: T) {
+        let s = self.block.len();
+        set(self.memory.mass, k, weight);
+        span_mut(self.memory.on, k * s, s).fill(T::ZERO);
+        span_mut(self.memory.first, k * s, s).fill(T::ZERO);
+        span_mut(self.memory.second, k * s * s, s * s).fill(T::ZERO);
     }
 }
 
 impl<T: Real> StateModel<T> for Grown<'_, '_, '_, T> {
-    fn empty(&mut self) -> T {
-        self.block.energy_without(self.block.missing(&[]))
-    }
-
-    fn extend(&mut self, path: &[u16], log_joint: T, children: &mut [T]) {
-        match path.split_last() {
-            None => self.start(),
-            Some((&last, parents)) => {
-                self.keep_moments(parents.len());
-                self.eliminate(parents.len(), usize::from(last));
-                if self.is_reference(last) {
-                    self.see_again(path);
+    fn descend(&mut self, k: usize, new: usize) {
+        let s = self.block.len();
+        let (from, rest) = (new + 1, s.wrapping_sub(new + 1));
+        let t = at(self.memory.seen, k * s + new) + self.slab_pull(new);
+        let pivot_inv = T::ONE / (at(self.memory.left, k * s + new) + at(self.block.precision, new));
+        set(self.memory.pivot_inv, k, pivot_inv);
+        set(self.memory.tau, k, t * pivot_inv);
+        if k + 1 >= self.max_active {
+            return; // nothing can be added to it
+        }
+        let (cross_above, cross_below) = split(self.memory.cross, k * s * s);
+        let above = match k.checked_sub(1) {
+            None => &*self.block.gram,
+            Some(depth) => span(cross_above, depth * s * s, s * s),
+        };
+        let coupling = span(above, new * s + from, rest);
+        let ratio = span_mut(self.memory.ratio, k * s + from, rest);
+        let (left_above, left_below) = split(self.memory.left, (k + 1) * s);
+        let (seen_above, seen_below) = split(self.memory.seen, (k + 1) * s);
+        let left = span_mut(left_below, from, rest).iter_mut().zip(span(left_above, k * s + from, rest));
+        let seen = span_mut(seen_below, from, rest).iter_mut().zip(span(seen_above, k * s + from, rest));
+        for ((&g, ratio), ((left, &left_above), (seen, &seen_above))) in
+            coupling.iter().zip(ratio.iter_mut()).zip(left.zip(seen))
+        {
+            let r = g * pivot_inv;
+            *ratio = r;
+            *left = (left_above - g * r).max(T::ZERO);
+            *seen = seen_above - r * t;
+        }
+        if k + 2 < self.max_active {
+            for (i, &r) in ratio.iter().enumerate() {
+                let start = (from + i) * s + from + i + 1;
+                let rest = rest.wrapping_sub(i + 1);
+                let rows = span_mut(cross_below, start, rest).iter_mut().zip(span(above, start, rest));
+                for ((cross, &above), &g) in rows.zip(coupling.get(i + 1..).unwrap_or(&[])) {
+                    *cross = above - r * g;
                 }
             }
         }
-        let (s, k) = (self.block.len(), path.len());
-        let first = path.last().map_or(0, |&last| usize::from(last) + 1);
+    }
+
+    fn children(&mut self, k: usize, first: usize, log_joint: T, children: &mut [T]) {
+        let s = self.block.len();
         let rest = s.wrapping_sub(first);
-        let block = self.block;
-        let data = span(self.memory.left, k * s + first, rest).iter().zip(span(
-            self.memory.seen,
-            k * s + first,
-            rest,
-        ));
-        let slab = span(block.mean, first, rest).iter().zip(span(block.precision, first, rest));
-        let out = span_mut(children, first, rest).iter_mut().zip(span(block.onset, first, rest));
+        let data = span(self.memory.left, k * s + first, rest).iter().zip(span(self.memory.seen, k * s + first, rest));
+        let slab = span(self.block.mean, first, rest).iter().zip(span(self.block.precision, first, rest));
+        let out = span_mut(children, first, rest).iter_mut().zip(span(self.block.onset, first, rest));
         let steps = span_mut(self.memory.child_step, first, rest).iter_mut();
         let steps = steps.zip(span_mut(self.memory.child_variance, first, rest));
         let inputs = data.zip(slab).zip(out.zip(steps));
@@ -234,109 +169,122 @@ impl<T: Real> StateModel<T> for Grown<'_, '_, '_, T> {
             *step = (seen + pull) * *variance;
             *child = log_joint + (onset - T::HALF * pivot.ln() + gain(seen, mean, pull, left, *variance));
         }
-        if !block.members.is_empty() && path.iter().all(|&p| self.is_reference(p)) {
-            self.extend_by_members(path, first, children);
-        }
     }
 
-    fn leaves(&mut self, path: &[u16], children: &mut [T], visitor: &mut impl Visitor<T>) {
+    fn open(&mut self, path: &[u16], weight: T, _: &mut Sums<'_, '_, T>) {
+        self.open_at(path.len(), weight);
+    }
+
+    fn add_leaves(&mut self, path: &[u16], first: usize, weights: &[T], _: &mut Sums<'_, '_, T>) {
         let (s, k) = (self.block.len(), path.len());
-        let mut first = path.last().map_or(0, |&last| usize::from(last) + 1);
-        let members = self.block.members.len();
-        if first < members {
-            visit_each(path, first..members, children, self, visitor);
-            first = members;
+        let rest = s.wrapping_sub(first);
+        let mut sum = at(self.memory.mass, k);
+        let on = span_mut(self.memory.on, k * s + first, rest).iter_mut();
+        let sums = on.zip(span_mut(self.memory.first, k * s + first, rest));
+        let states = span(self.memory.child_step, first, rest).iter().zip(span(self.memory.child_variance, first, rest));
+        let inputs = weights.get(first..).unwrap_or(&[]).iter().zip(states).zip(sums);
+        for (i, ((&w, (&tau, &variance)), (on, mean))) in inputs.enumerate() {
+            sum += w;
+            *on += w;
+            *mean += w * tau;
+            let diagonal = k * s * s + (first + i) * (s + 1);
+            let square = at(self.memory.second, diagonal) + w * (variance + tau * tau);
+            set(self.memory.second, diagonal, square);
         }
-        let mut best = (first, visitor.is_best(at(children, first)), at(children, first));
-        for (p, &log_joint) in children.iter().enumerate().skip(first) {
-            if log_joint > best.2 {
-                best = (p, visitor.is_best(log_joint), log_joint);
-            }
-        }
-        if !visitor.wants(best.2) || first >= s {
-            return; // none of them can change the result
-        }
-        let above = k.wrapping_sub(1);
-        let parent = Moments {
-            mean: if k > 0 { lower_row(self.memory.means, above) } else { &[] },
-            variance: if k > 0 { lower_row(self.memory.variances, above) } else { &[] },
-            covariance: span(self.memory.covariances, covariance_start(k), triangle(k)),
-        };
-        let leaves = Leaves {
-            parent,
-            first,
-            log_joint: children,
-            step: self.memory.child_step,
-            variance: self.memory.child_variance,
-            share: span(self.memory.share, (triangle(k) - k) * s, k * s),
-        };
-        visitor.take(path, leaves);
-        if best.1 {
-            let mut child: Vec<u16, MAX_ACTIVE> = Vec::new();
-            let _ = child.extend_from_slice(path);
-            let _ = child.push(best.0 as u16); // no longer than max_active
-            visitor.consider(&child, best.2, self.moments(&child));
-        }
+        set(self.memory.mass, k, sum);
     }
 
-    fn moments(&mut self, path: &[u16]) -> Moments<'_, T> {
-        let Some((&last, parents)) = path.split_last() else {
-            return Moments { mean: &[], variance: &[], covariance: &[] };
-        };
-        let (s, k, new) = (self.block.len(), parents.len(), usize::from(last));
-        let pivot_inv = T::ONE / (at(self.memory.left, k * s + new) + at(self.block.precision, new));
-        if self.is_reference(last) {
-            self.restart(path);
-            self.restart_mean(path);
-        } else {
-            let step = (at(self.memory.seen, k * s + new) + self.slab_pull(new)) * pivot_inv;
-            let parent = span(self.memory.means, triangle(k) - k, k);
-            for (j, (mean, &parent)) in self.memory.mean.iter_mut().zip(parent).enumerate() {
-                *mean = parent - step * at(self.memory.share, (triangle(k) - k + j) * s + new);
-            }
-            set(self.memory.mean, k, step);
-        }
-        let parent = span(self.memory.variances, triangle(k) - k, k);
-        for (j, (variance, &parent)) in self.memory.variance.iter_mut().zip(parent).enumerate() {
-            let share = at(self.memory.share, (triangle(k) - k + j) * s + new);
-            *variance = parent + share * share * pivot_inv;
-        }
-        set(self.memory.variance, k, pivot_inv);
-        if !self.memory.covariance.is_empty() {
-            self.grow_covariance(k, new, pivot_inv);
-        }
-        Moments {
-            mean: span(self.memory.mean, 0, k + 1),
-            variance: span(self.memory.variance, 0, k + 1),
-            covariance: span(self.memory.covariance, 0, triangle(k + 1)),
-        }
-    }
-}
-
-impl<T: Real> Grown<'_, '_, '_, T> {
-    /// Lambda of the child: its parent's plus u u^T / pivot, u = (-share, 1).
-    fn grow_covariance(&mut self, k: usize, new: usize, pivot_inv: T) {
+    fn ascend(&mut self, k: usize, new: usize) {
         let s = self.block.len();
-        let parent = span(self.memory.covariances, covariance_start(k), triangle(k));
-        let shares =
-            self.memory.share.get((triangle(k) - k) * s + new..).unwrap_or(&[]).iter().step_by(s.max(1));
-        for (i, &share) in shares.clone().take(k).enumerate() {
-            let scaled = share * pivot_inv;
-            let row = lower_row_mut(self.memory.covariance, i).iter_mut().zip(lower_row(parent, i));
-            for ((entry, &parent), &other) in row.zip(shares.clone()) {
-                *entry = parent + scaled * other;
+        let (from, rest) = (new + 1, s.wrapping_sub(new + 1));
+        let (tau, pivot_inv, mass) = (at(self.memory.tau, k), at(self.memory.pivot_inv, k), at(self.memory.mass, k + 1));
+        let ratio = span(self.memory.ratio, k * s + from, rest);
+        let (on, on_below) = split(self.memory.on, (k + 1) * s);
+        let (first, first_below) = split(self.memory.first, (k + 1) * s);
+        let (second, second_below) = split(self.memory.second, (k + 1) * s * s);
+        let (on, first) = (span_mut(on, k * s, s), span_mut(first, k * s, s));
+        let second = span_mut(second, k * s * s, s * s);
+        let first_below = span(first_below, from, rest);
+        // F ratio, by rows of the upper triangle, which go up as they are on the way.
+        let moved = span_mut(self.memory.child_step, from, rest);
+        moved.fill(T::ZERO);
+        for (i, &r) in ratio.iter().enumerate() {
+            let start = (from + i) * (s + 1);
+            let len = rest.wrapping_sub(i);
+            let mut sum = T::ZERO;
+            let rows = span_mut(second, start, len).iter_mut().zip(span(second_below, start, len));
+            let columns = moved.get_mut(i..).unwrap_or(&mut []).iter_mut().zip(ratio.get(i..).unwrap_or(&[]));
+            for (j, ((total, &below), (moved, &other))) in rows.zip(columns).enumerate() {
+                *total += below;
+                sum += below * other;
+                if j > 0 {
+                    *moved += below * r;
+                }
+            }
+            if let Some(moved) = moved.get_mut(i) {
+                *moved += sum;
             }
         }
-        let last = lower_row_mut(self.memory.covariance, k);
-        for (entry, &share) in last.iter_mut().zip(shares) {
-            *entry = -(share * pivot_inv);
+        let (mut ratio_first, mut ratio_second) = (T::ZERO, T::ZERO);
+        let own = span_mut(second, new * s + from, rest).iter_mut();
+        for (((own, &mean), &moved), &r) in own.zip(first_below).zip(moved.iter()).zip(ratio) {
+            *own += tau * mean - moved;
+            ratio_first += r * mean;
+            ratio_second += r * moved;
         }
-        set(last, k, pivot_inv);
+        let below = span(on_below, from, rest).iter().zip(first_below);
+        let above = span_mut(on, from, rest).iter_mut().zip(span_mut(first, from, rest));
+        for ((on, first), (&on_below, &first_below)) in above.zip(below) {
+            *on += on_below;
+            *first += first_below;
+        }
+        let add = |sums: &mut [T], place: usize, value: T| set(sums, place, at(sums, place) + value);
+        add(on, new, mass);
+        add(first, new, mass * tau - ratio_first);
+        let square = mass * (tau * tau + pivot_inv) - (tau + tau) * ratio_first + ratio_second;
+        add(second, new * (s + 1), square);
+        add(self.memory.mass, k, mass);
     }
-}
 
-/// Where the packed covariance of a state with `k` latents on starts.
-fn covariance_start(k: usize) -> usize {
-    // 1 + 3 + 6 + ... of the k - 1 smaller states
-    triangle(k) * k.saturating_sub(1) / 3
+    fn ascend_leaves(&mut self, path: &[u16], weight: T, weights: &[T], _: &mut Sums<'_, '_, T>) {
+        let Some((&last, parents)) = path.split_last() else { return };
+        let (s, k, new) = (self.block.len(), parents.len(), usize::from(last));
+        let (from, rest) = (new + 1, s.wrapping_sub(new + 1));
+        let (tau, pivot_inv) = (at(self.memory.tau, k), at(self.memory.pivot_inv, k));
+        let (mut mass, mut ratio_first, mut ratio_second) = (weight, T::ZERO, T::ZERO);
+        let own = span_mut(self.memory.second, k * s * s + new * s + from, rest).iter_mut();
+        let on = span_mut(self.memory.on, k * s + from, rest).iter_mut();
+        let sums = on.zip(span_mut(self.memory.first, k * s + from, rest)).zip(own);
+        let squares = span_mut(self.memory.child_variance, from, rest);
+        let steps = span(self.memory.child_step, from, rest).iter().zip(squares.iter_mut());
+        let steps = steps.zip(span(self.memory.ratio, k * s + from, rest));
+        let weights = weights.get(from..).unwrap_or(&[]).iter();
+        for ((&w, ((&step, square), &r)), ((on, first), own)) in weights.zip(steps).zip(sums) {
+            let mean = w * step;
+            *square = w * (*square + step * step);
+            mass += w;
+            *on += w;
+            *first += mean;
+            *own += tau * mean - r * *square;
+            ratio_first += r * mean;
+            ratio_second += r * r * *square;
+        }
+        for (i, &square) in squares.iter().enumerate() {
+            let diagonal = k * s * s + (from + i) * (s + 1);
+            set(self.memory.second, diagonal, at(self.memory.second, diagonal) + square);
+        }
+        let add = |sums: &mut [T], place: usize, value: T| set(sums, place, at(sums, place) + value);
+        add(self.memory.on, k * s + new, mass);
+        add(self.memory.first, k * s + new, mass * tau - ratio_first);
+        let square = mass * (tau * tau + pivot_inv) - (tau + tau) * ratio_first + ratio_second;
+        add(self.memory.second, k * s * s + new * (s + 1), square);
+        add(self.memory.mass, k, mass);
+    }
+
+    fn rescale(&mut self, factor: T) {
+        let memory = &mut self.memory;
+        for sums in [&mut *memory.mass, memory.on, memory.first, memory.second] {
+            sums.iter_mut().for_each(|sum| *sum *= factor);
+        }
+    }
 }

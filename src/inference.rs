@@ -1,6 +1,6 @@
 //! One sample through all stages: project, select, posterior.
 
-use crate::arena::{Arena, BlockMemory, Detail, SumMemory, arena_len};
+use crate::arena::{Arena, BlockMemory, Detail, SumMemory, WorkMemory, arena_len};
 use crate::block::Block;
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::error::Error;
@@ -12,8 +12,7 @@ use crate::posterior::Sums;
 use crate::project::{project, weigh};
 use crate::reference::{Scratch, refine};
 use crate::select::{score, singletons, top};
-use crate::slices::{copy, exchange, set};
-use crate::states::walk;
+use crate::slices::{at, copy, exchange, set, span};
 use crate::table::Tabled;
 use core::borrow::BorrowMut;
 use heapless::Vec;
@@ -168,11 +167,11 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         let mut block = Block::gather(model, order, arena.projection, reborrow_block(&mut arena.block));
         let scratch = Scratch {
             factor: Factor {
-                rows: arena.path.means,
-                pivot_inv: arena.path.mean,
-                coupling: arena.path.variance,
+                rows: arena.work.rows,
+                pivot_inv: arena.work.pivot_inv,
+                coupling: arena.work.coupling,
             },
-            forward: arena.path.v,
+            forward: arena.work.v,
             change: arena.map_values,
             rest: arena.sums.first,
         };
@@ -184,18 +183,17 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         let outside = Outside { model, ascending: &ascending };
         let anchor = outside.log_joints(arena.activity, empty);
 
-        let sums = reborrow_sums(&mut arena.sums);
-        let mut sums = Sums::new(&block, anchor, sums, &mut found.map, arena.map_values);
-        let (positions, max_active) = (block.len(), model.shape.max_active);
+        let mut sums = Sums::new(&block, anchor, reborrow_sums(&mut arena.sums), &mut found.map);
+        let max_active = model.shape.max_active;
         match model.states {
             States::Grown => {
                 let mut states = Grown::new(&block, max_active, &mut arena.path);
-                walk(positions, max_active, arena.log_joints, &mut states, &mut sums);
+                states.walk_all(arena.log_joints, &mut sums);
             }
             States::Table(table) => {
                 let latents = model.shape.latents;
-                let mut states = Tabled::new(&block, table, latents, max_active, &mut arena.path);
-                walk(positions, max_active, arena.log_joints, &mut states, &mut sums);
+                let mut states = Tabled::new(&block, table, latents, max_active, &mut arena.work);
+                states.walk_all(max_active, arena.log_joints, &mut sums);
             }
         }
         let best_outside = outside.add(arena.activity, &mut sums);
@@ -216,7 +214,10 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
                     set(arena.map_values, 0, state.mean);
                 }
             }
-            None => to_latents(&mut found.map, arena.map_values, &block.order),
+            None => {
+                best_values(model, &block, &found.map, &mut arena.work, arena.map_values);
+                to_latents(&mut found.map, arena.map_values, &block.order);
+            }
         }
         found.order = block.order;
         if !found.evidence.is_finite() {
@@ -257,6 +258,35 @@ impl<T: Real> Model<'_, T> {
     pub fn arena_len(&self) -> usize {
         arena_len(self.shape, Detail::Marginals)
     }
+}
+
+/// Coefficients of the best state, x0 + M^-1 v: the walk keeps only sums.
+fn best_values<T: Real>(
+    model: &Model<'_, T>,
+    block: &Block<'_, T>,
+    path: &[u16],
+    work: &mut WorkMemory<'_, T>,
+    values: &mut [T],
+) {
+    if let States::Table(table) = model.states {
+        let mut states = Tabled::new(block, table, model.shape.latents, model.shape.max_active, work);
+        copy(values, states.moments_of(path));
+        return;
+    }
+    let missing = block.missing(path);
+    let mut factor = Factor { rows: work.rows, pivot_inv: work.pivot_inv, coupling: work.coupling };
+    for (k, &position) in path.iter().enumerate() {
+        let p = usize::from(position);
+        let (row, precision) = (block.gram_row(p), at(block.precision, p));
+        let g = path.iter().take(k).map(|&other| at(row, usize::from(other)));
+        factor.couple(k, g, at(row, p), precision);
+        let reference = at(block.reference, p);
+        let v = block.b_without(p, missing) + precision * (at(block.mean, p) - reference);
+        set(work.v, k, v - factor.explained(k, work.v));
+        factor.settle(k);
+        set(values, k, reference);
+    }
+    factor.add_solution(span(work.v, 0, path.len()), values);
 }
 
 /// The singleton states of the latents that were not selected.

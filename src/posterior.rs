@@ -1,26 +1,35 @@
 //! Log joints to probabilities and moments, in one pass and constant memory.
 //!
 //! The log-sum-exp is anchored at a log joint seen early and rescaled only when a state rises far
-//! above the anchor; states that cannot change the result are not even completed.
+//! above the anchor; states that cannot change the result get no exponential.
 
 use crate::arena::SumMemory;
 use crate::block::Block;
-use crate::capacity::MAX_ACTIVE;
 use crate::math::Real;
-use crate::slices::{at, copy, dot, lower_row, set, span, span_mut};
-use crate::states::{Leaves, Moments, Visitor};
-use heapless::Vec;
+use crate::slices::{at, lower_row, set};
+use crate::states::{Path, StateModel};
 
-/// Sums over the states visited so far, all relative to e^anchor.
-pub(crate) struct Sums<'x, 'm, T> {
-    block: &'x Block<'m, T>,
+/// The continuous part of one state.
+pub(crate) struct Moments<'a, T> {
+    /// Posterior mean of each active latent.
+    pub mean: &'a [T],
+    /// Posterior variance of each active latent.
+    pub variance: &'a [T],
+    /// Posterior covariance, lower triangle packed by rows; empty unless second moments are asked for.
+    pub covariance: &'a [T],
+}
+
+/// Sums over the states so far, all relative to e^anchor.
+pub(crate) struct Sums<'x, 'b, T> {
+    block: &'x Block<'b, T>,
     anchor: T,
     total: T,
     /// Largest log joint so far.
     best: T,
+    /// Log joints this far below the largest do not show in any sum.
+    negligible: T,
     memory: SumMemory<'x, T>,
-    map: &'x mut Vec<u16, MAX_ACTIVE>,
-    map_values: &'x mut [T],
+    best_path: &'x mut Path,
 }
 
 /// What the states say about one selected latent.
@@ -30,27 +39,123 @@ pub(crate) struct Marginal<T> {
     pub variance: T,
 }
 
-impl<'x, 'm, T: Real> Sums<'x, 'm, T> {
+impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
     /// `anchor`: a log joint that some state is known to reach.
-    pub fn new(
-        block: &'x Block<'m, T>,
-        anchor: T,
-        memory: SumMemory<'x, T>,
-        map: &'x mut Vec<u16, MAX_ACTIVE>,
-        map_values: &'x mut [T],
-    ) -> Self {
+    pub fn new(block: &'x Block<'b, T>, anchor: T, memory: SumMemory<'x, T>, best_path: &'x mut Path) -> Self {
         for sums in [&mut *memory.on, memory.off, memory.first, memory.square, memory.second] {
             sums.fill(T::ZERO);
         }
-        map.clear();
-        Self { block, anchor, total: T::ZERO, best: anchor, memory, map, map_values }
+        best_path.clear();
+        Self { block, anchor, total: T::ZERO, best: anchor, negligible: T::NEGLIGIBLE, memory, best_path }
+    }
+
+    /// Whether a state with this log joint can change the result. Written so that NaN can: it must
+    /// reach the total and be reported.
+    fn matters(&self, log_joint: T) -> bool {
+        !(log_joint < self.best - self.negligible)
+    }
+
+    /// The weight of a state; zero when it does not matter.
+    pub fn weight(&mut self, path: &[u16], log_joint: T, states: &mut impl StateModel<T>) -> T {
+        if log_joint - self.anchor > T::HEADROOM {
+            self.rescale(log_joint, states);
+        }
+        if log_joint >= self.best {
+            self.best = log_joint;
+            self.best_path.clear();
+            let _ = self.best_path.extend_from_slice(path); // a path is never longer than the capacity
+        }
+        if self.matters(log_joint) { (log_joint - self.anchor).exp() } else { T::ZERO }
+    }
+
+    /// Turns the log joints of the states that add a position from `first` on to `path` into weights;
+    /// false when none of them matters.
+    pub fn weigh(
+        &mut self,
+        path: &[u16],
+        first: usize,
+        log_joints: &mut [T],
+        states: &mut impl StateModel<T>,
+    ) -> bool {
+        let log_joints = log_joints.get_mut(first..).unwrap_or(&mut []);
+        let mut any = false;
+        let mut better = None;
+        for (i, &log_joint) in (first..).zip(log_joints.iter()) {
+            any |= self.matters(log_joint);
+            if log_joint >= self.best {
+                self.best = log_joint;
+                better = Some(i);
+            }
+        }
+        if !any {
+            log_joints.fill(T::ZERO);
+            return false;
+        }
+        if let Some(position) = better {
+            self.best_path.clear();
+            let _ = self.best_path.extend_from_slice(path);
+            let _ = self.best_path.push(position as u16); // no longer than the capacity
+        }
+        if self.best - self.anchor > T::HEADROOM {
+            self.rescale(self.best, states);
+        }
+        let floor = self.best - self.negligible;
+        for weight in log_joints.iter_mut() {
+            *weight = if *weight < floor { T::ZERO } else { (*weight - self.anchor).exp() };
+        }
+        true
+    }
+
+    /// Takes the sums over all states with exactly `members` of the reference on: by position, with the
+    /// members' coefficients about x0, second moments as rows of an upper triangle.
+    pub fn collect(&mut self, members: &[u16], mass: T, on: &[T], first: &[T], second: &[T]) {
+        let s = self.block.len();
+        self.total += mass;
+        self.add_off(self.block.missing(members), mass);
+        for p in 0..s {
+            let add = |sums: &mut [T], value: T| set(sums, p, at(sums, p) + value);
+            add(self.memory.on, at(on, p));
+            add(self.memory.first, at(first, p));
+            add(self.memory.square, at(second, p * (s + 1)));
+        }
+        if self.memory.second.is_empty() {
+            return;
+        }
+        // About zero again: <x x'> = <d d'> + x0 <d'> + x0' <d> + x0 x0' with d = x - x0.
+        let x0 = |p: usize| if members.contains(&(p as u16)) { at(self.block.reference, p) } else { T::ZERO };
+        for p in 0..s {
+            for q in p..s {
+                let both_on = if x0(p) != T::ZERO && x0(q) != T::ZERO { mass } else { T::ZERO };
+                let value = at(second, p * s + q) + x0(p) * at(first, q) + x0(q) * at(first, p) + x0(p) * x0(q) * both_on;
+                for place in [p * s + q, q * s + p].into_iter().take(if p == q { 1 } else { 2 }) {
+                    set(self.memory.second, place, at(self.memory.second, place) + value);
+                }
+            }
+        }
+    }
+
+    /// Adds one state with its moments.
+    pub fn add_state(&mut self, path: &[u16], weight: T, moments: Moments<'_, T>) {
+        self.total += weight;
+        for ((&p, &kappa), &lambda) in path.iter().zip(moments.mean).zip(moments.variance) {
+            let p = usize::from(p);
+            let away = kappa - at(self.block.reference, p);
+            let add = |sums: &mut [T], value: T| set(sums, p, at(sums, p) + weight * value);
+            add(self.memory.on, T::ONE);
+            add(self.memory.first, away);
+            add(self.memory.square, lambda + away * away);
+        }
+        self.add_off(self.block.missing(path), weight);
+        if !self.memory.second.is_empty() {
+            self.add_second(path, weight, moments.mean, moments.covariance);
+        }
     }
 
     /// Adds a state outside the walk (a singleton of a latent that was not selected) to the total;
     /// returns its weight and whether it is the best state so far. Its log joint is at most the
     /// anchor: such states are known before the walk.
     pub fn add_outside(&mut self, log_joint: T) -> (T, bool) {
-        if !self.wants(log_joint) {
+        if !self.matters(log_joint) {
             return (T::ZERO, false);
         }
         let weight = (log_joint - self.anchor).exp();
@@ -104,168 +209,28 @@ impl<'x, 'm, T: Real> Sums<'x, 'm, T> {
         }
     }
 
-    fn rescale(&mut self, log_joint: T) {
+    fn rescale(&mut self, log_joint: T, states: &mut impl StateModel<T>) {
         let factor = (self.anchor - log_joint).exp();
         self.anchor = log_joint;
         self.total *= factor;
         let SumMemory { on, off, first, square, second } = &mut self.memory;
         for sums in [on, off, first, square, second] {
-            for sum in sums.iter_mut() {
-                *sum *= factor;
-            }
+            sums.iter_mut().for_each(|sum| *sum *= factor);
         }
-    }
-}
-
-impl<T: Real> Visitor<T> for Sums<'_, '_, T> {
-    fn wants(&self, log_joint: T) -> bool {
-        // Written so that NaN is wanted: it must reach the total and be reported.
-        !(log_joint < self.best - T::NEGLIGIBLE)
+        states.rescale(factor);
     }
 
-    fn visit(&mut self, path: &[u16], log_joint: T, moments: Moments<'_, T>) {
-        if log_joint - self.anchor > T::HEADROOM {
-            self.rescale(log_joint);
-        }
-        let weight = (log_joint - self.anchor).exp();
-        self.total += weight;
-        let Moments { mean, variance, covariance } = moments;
-        for ((&p, &kappa), &lambda) in path.iter().zip(mean).zip(variance) {
-            let p = usize::from(p);
-            let away = kappa - at(self.block.reference, p);
-            let add = |sums: &mut [T], value: T| set(sums, p, at(sums, p) + weight * value);
-            add(self.memory.on, T::ONE);
-            add(self.memory.first, away);
-            add(self.memory.square, lambda + away * away);
-        }
-        self.add_off(self.block.missing(path), weight);
-        if !self.memory.second.is_empty() {
-            self.add_second(path, weight, mean, covariance);
-        }
-        self.consider(path, log_joint, Moments { mean, variance, covariance });
-    }
-
-    fn take(&mut self, path: &[u16], leaves: Leaves<'_, T>) {
-        let Leaves { parent, first, log_joint: weights, step, variance, share } = leaves;
-        let s = self.block.len();
-        let rest = s.wrapping_sub(first);
-        let weights = span_mut(weights, first, rest);
-        let (step, variance) = (span_mut(step, first, rest), span_mut(variance, first, rest));
-        let largest = weights.iter().fold(self.anchor, |largest, &log_joint| largest.max(log_joint));
-        if largest - self.anchor > T::HEADROOM {
-            self.rescale(largest);
-        }
-        // Log joints to weights; steps to w tau; variances to w (1 / pivot + tau^2).
-        let mut sum = T::ZERO;
-        let sums =
-            span_mut(self.memory.on, first, rest).iter_mut().zip(span_mut(self.memory.first, first, rest));
-        let sums = sums.zip(span_mut(self.memory.square, first, rest));
-        let states = weights.iter_mut().zip(step.iter_mut().zip(variance.iter_mut()));
-        let floor = largest.max(self.best) - T::NEGLIGIBLE;
-        for ((weight, (step, variance)), ((on, first), square)) in states.zip(sums) {
-            // Written so that NaN passes: it must reach the total and be reported.
-            let w = if *weight < floor { T::ZERO } else { (*weight - self.anchor).exp() };
-            *variance = w * (*variance + *step * *step);
-            *step *= w;
-            sum += w;
-            *on += w;
-            *first += *step;
-            *square += *variance;
-        }
-        self.total += sum;
-        self.add_off(self.block.missing(path), sum);
-        // The parent's latents: kappa_j - tau share_j, Lambda_jj + share_j^2 / pivot, weighted and summed.
-        let active = path.iter().zip(parent.mean.iter().zip(parent.variance)).enumerate();
-        for (j, (&p, (&kappa, &lambda))) in active {
-            let shares = span(share, j * s + first, rest);
-            let (mut moved, mut spread) = (T::ZERO, T::ZERO);
-            for ((&share, &step), &variance) in shares.iter().zip(step.iter()).zip(variance.iter()) {
-                moved += step * share;
-                spread += variance * share * share;
-            }
-            let p = usize::from(p);
-            let away = kappa - at(self.block.reference, p);
-            let add = |sums: &mut [T], value: T| set(sums, p, at(sums, p) + value);
-            add(self.memory.on, sum);
-            add(self.memory.first, sum * away - moved);
-            add(self.memory.square, sum * (lambda + away * away) - (away + away) * moved + spread);
-        }
-        if !self.memory.second.is_empty() {
-            self.add_second_of_leaves(path, &parent, first, share, step, variance, sum);
-        }
-    }
-
-    fn consider(&mut self, path: &[u16], log_joint: T, moments: Moments<'_, T>) {
-        if self.is_best(log_joint) {
-            self.best = log_joint;
-            self.map.clear();
-            let _ = self.map.extend_from_slice(path); // a path is never longer than the capacity
-            copy(self.map_values, moments.mean);
-        }
-    }
-
-    fn is_best(&self, log_joint: T) -> bool {
-        log_joint >= self.best
-    }
-}
-
-impl<T: Real> Sums<'_, '_, T> {
     /// q (Lambda + kappa kappa^T), both triangles.
     fn add_second(&mut self, path: &[u16], weight: T, mean: &[T], covariance: &[T]) {
+        let s = self.block.len();
         for (i, (&p, &kappa)) in path.iter().zip(mean).enumerate() {
-            let others = path.iter().zip(mean).zip(lower_row(covariance, i));
-            for ((&q, &other), &lambda) in others {
-                self.add_pair(usize::from(p), usize::from(q), weight * (lambda + kappa * other));
-            }
-        }
-    }
-
-    /// The same for all children of `path`: see `take`, where `step` and `variance` became
-    /// w tau and w (1 / pivot + tau^2).
-    #[allow(clippy::too_many_arguments)] // the arrays of one loop
-    fn add_second_of_leaves(
-        &mut self,
-        path: &[u16],
-        parent: &Moments<'_, T>,
-        first: usize,
-        share: &[T],
-        step: &[T],
-        variance: &[T],
-        sum: T,
-    ) {
-        let s = self.block.len();
-        let shares = |j: usize| span(share, j * s + first, s.wrapping_sub(first));
-        for (i, (&p, &kappa)) in path.iter().zip(parent.mean).enumerate() {
-            let p = usize::from(p);
-            let moved = dot(shares(i), step);
-            // Pairs of active latents.
-            let others = path.iter().zip(parent.mean).zip(lower_row(parent.covariance, i)).enumerate();
-            for (j, ((&q, &other), &lambda)) in others {
-                let moved_other = dot(shares(j), step);
-                let mut spread = T::ZERO;
-                for ((&a, &b), &variance) in shares(i).iter().zip(shares(j)).zip(variance) {
-                    spread += variance * a * b;
+            for ((&q, &other), &lambda) in path.iter().zip(mean).zip(lower_row(covariance, i)) {
+                let (p, q) = (usize::from(p), usize::from(q));
+                let value = weight * (lambda + kappa * other);
+                for place in [p * s + q, q * s + p].into_iter().take(if p == q { 1 } else { 2 }) {
+                    set(self.memory.second, place, at(self.memory.second, place) + value);
                 }
-                let value = sum * (lambda + kappa * other) - kappa * moved_other - other * moved + spread;
-                self.add_pair(p, usize::from(q), value);
             }
-            // Each with the latent that was added.
-            for (new, ((&share, &step), &variance)) in (first..).zip(shares(i).iter().zip(step).zip(variance))
-            {
-                self.add_pair(p, new, kappa * step - share * variance);
-            }
-        }
-        for (new, &variance) in (first..).zip(variance) {
-            self.add_pair(new, new, variance);
-        }
-    }
-
-    /// Adds to both triangles.
-    fn add_pair(&mut self, p: usize, q: usize, value: T) {
-        let s = self.block.len();
-        set(self.memory.second, p * s + q, at(self.memory.second, p * s + q) + value);
-        if p != q {
-            set(self.memory.second, q * s + p, at(self.memory.second, q * s + p) + value);
         }
     }
 }

@@ -11,13 +11,14 @@
 //!
 //! Work per state with k latents on: 2 k^2 + 4 k multiply-adds (3 k^2 with a full slab).
 
-use crate::arena::PathMemory;
+use crate::arena::WorkMemory;
 use crate::block::Block;
 use crate::capacity::MAX_ACTIVE;
 use crate::math::{Real, binomial};
 use crate::model::StateTable;
 use crate::slices::{at, copy, dot, lower_row, lower_row_mut, set, span, span_mut, triangle};
-use crate::states::{Moments, StateModel, Visitor, visit_each};
+use crate::posterior::{Moments, Sums};
+use crate::states::{Path, StateModel, walk};
 use heapless::Vec;
 
 pub(crate) struct Tabled<'x, 'b, 'm, T> {
@@ -27,7 +28,9 @@ pub(crate) struct Tabled<'x, 'b, 'm, T> {
     starts: Vec<usize, MAX_ACTIVE>,
     /// Colexicographic rank of each prefix of the path.
     ranks: Vec<usize, MAX_ACTIVE>,
-    memory: &'x mut PathMemory<'m, T>,
+    /// The current state.
+    path: Path,
+    memory: &'x mut WorkMemory<'m, T>,
 }
 
 impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
@@ -37,7 +40,7 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
         table: StateTable<'x, T>,
         latents: usize,
         max_active: usize,
-        memory: &'x mut PathMemory<'m, T>,
+        memory: &'x mut WorkMemory<'m, T>,
     ) -> Self {
         let mut starts = Vec::new();
         let mut start = 0;
@@ -46,7 +49,7 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
             let records = binomial(latents as u64, k as u64) as usize;
             start += records * StateTable::<T>::record_len(k, table.full_slab);
         }
-        Self { block, table, starts, ranks: Vec::new(), memory }
+        Self { block, table, starts, ranks: Vec::new(), path: Path::new(), memory }
     }
 
     /// The record of the state whose prefixes' ranks are up to date.
@@ -74,7 +77,7 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
     fn slab_pull(&self, i: usize, path: &[u16], precisions: &[T]) -> T {
         let away = |j: usize| {
             let p = usize::from(path.get(j).copied().unwrap_or_default());
-            at(self.block.mean, p) - at(self.memory.step, j)
+            at(self.block.mean, p) - at(self.memory.coupling, j)
         };
         if !self.table.full_slab {
             let p = usize::from(path.get(i).copied().unwrap_or_default());
@@ -89,7 +92,7 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
     }
 
     /// Log joint of the state `path`, whose parents' ranks are up to date; leaves the expansion point
-    /// in `step` and t in `v`.
+    /// in `coupling` and t in `v`.
     fn evaluate(&mut self, path: &[u16]) -> T {
         self.rank(path);
         let missing = self.block.missing(path);
@@ -120,14 +123,14 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
             log_joint += shift(p, is_member) * (b - T::HALF * moved);
             set(self.memory.v, i, b - moved);
             set(
-                self.memory.step,
+                self.memory.coupling,
                 i,
                 if is_member { at(self.block.reference, p) } else { at(self.block.resting, p) },
             );
         }
         for (i, &p) in path.iter().enumerate() {
             let pull = self.slab_pull(i, path, precisions);
-            log_joint -= T::HALF * pull * (at(self.block.mean, usize::from(p)) - at(self.memory.step, i));
+            log_joint -= T::HALF * pull * (at(self.block.mean, usize::from(p)) - at(self.memory.coupling, i));
             set(self.memory.v, i, at(self.memory.v, i) + pull);
         }
         for i in (0..k).rev() {
@@ -137,36 +140,14 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
         }
         log_joint
     }
-}
 
-impl<T: Real> StateModel<T> for Tabled<'_, '_, '_, T> {
-    fn empty(&mut self) -> T {
-        self.evaluate(&[])
-    }
-
-    fn extend(&mut self, path: &[u16], _: T, children: &mut [T]) {
-        self.rank(path);
-        let mut child: Vec<u16, MAX_ACTIVE> = Vec::new();
-        let _ = child.extend_from_slice(path); // shorter than max_active
-        for p in path.last().map_or(0, |&last| last + 1)..self.block.len() as u16 {
-            let _ = child.push(p);
-            let log_joint = self.evaluate(&child);
-            set(children, usize::from(p), log_joint);
-            child.pop();
-        }
-    }
-
-    fn leaves(&mut self, path: &[u16], children: &mut [T], visitor: &mut impl Visitor<T>) {
-        let first = path.last().map_or(0, |&last| usize::from(last) + 1);
-        visit_each(path, first..self.block.len(), children, self, visitor);
-    }
-
+    /// Posterior mean and variance of each active latent of `path`, whose parents' ranks are up to date.
     fn moments(&mut self, path: &[u16]) -> Moments<'_, T> {
         self.evaluate(path);
         let k = path.len();
         let factor = span(self.record(k), 1, triangle(k));
         let (mean, variance) = (span_mut(self.memory.mean, 0, k), span_mut(self.memory.variance, 0, k));
-        copy(mean, self.memory.step);
+        copy(mean, self.memory.coupling);
         variance.fill(T::ZERO);
         for (i, &t) in self.memory.v.iter().enumerate().take(k) {
             let columns = mean.iter_mut().zip(variance.iter_mut()).zip(lower_row(factor, i));
@@ -191,4 +172,67 @@ impl<T: Real> StateModel<T> for Tabled<'_, '_, '_, T> {
             covariance: span(self.memory.covariance, 0, triangle(k)),
         }
     }
+
+    /// Posterior means of one state, outside a walk.
+    pub fn moments_of(&mut self, path: &[u16]) -> &[T] {
+        for k in 1..path.len() {
+            self.rank(path.get(..k).unwrap_or(&[]));
+        }
+        self.moments(path).mean
+    }
+
+    /// All states: their sums go to `sums`.
+    pub fn walk_all(&mut self, max_active: usize, log_joints: &mut [T], sums: &mut Sums<'_, '_, T>) {
+        let empty = self.evaluate(&[]);
+        let weight = sums.weight(&[], empty, self);
+        self.open(&[], weight, sums);
+        walk(0, self.block.len(), max_active, &mut Path::new(), empty, log_joints, self, sums);
+    }
+}
+
+/// Nothing is shared between states, so each is added as it comes.
+impl<T: Real> StateModel<T> for Tabled<'_, '_, '_, T> {
+    fn descend(&mut self, k: usize, new: usize) {
+        self.path.truncate(k);
+        let _ = self.path.push(new as u16); // no longer than max_active
+        let path = self.path.clone();
+        self.rank(&path);
+    }
+
+    fn children(&mut self, k: usize, first: usize, _: T, children: &mut [T]) {
+        self.path.truncate(k);
+        let mut child = self.path.clone();
+        for p in first..self.block.len() {
+            let _ = child.push(p as u16);
+            let log_joint = self.evaluate(&child);
+            set(children, p, log_joint);
+            child.pop();
+        }
+    }
+
+    fn open(&mut self, path: &[u16], weight: T, sums: &mut Sums<'_, '_, T>) {
+        if !(weight <= T::ZERO) {
+            sums.add_state(path, weight, self.moments(path));
+        }
+    }
+
+    fn add_leaves(&mut self, path: &[u16], first: usize, weights: &[T], sums: &mut Sums<'_, '_, T>) {
+        let mut child = Path::new();
+        let _ = child.extend_from_slice(path); // shorter than max_active
+        for (p, &weight) in weights.iter().enumerate().skip(first) {
+            let _ = child.push(p as u16);
+            self.open(&child, weight, sums);
+            child.pop();
+        }
+    }
+
+    fn ascend(&mut self, _: usize, _: usize) {}
+
+    fn ascend_leaves(&mut self, path: &[u16], weight: T, weights: &[T], sums: &mut Sums<'_, '_, T>) {
+        self.open(path, weight, sums);
+        let first = path.last().map_or(0, |&last| usize::from(last) + 1);
+        self.add_leaves(path, first, weights, sums);
+    }
+
+    fn rescale(&mut self, _: T) {}
 }
