@@ -109,6 +109,29 @@ impl<'m, T: Real> Block<'m, T> {
         change
     }
 
+    /// Whether the reference serves the best state (`path`, with these coefficients): all of its members
+    /// are on there, and no other latent is loud. The first fails when the greedy search went wrong, the
+    /// second when latents that are nearly parallel share what one of them could explain.
+    pub fn is_well_referred(&self, path: &[u16], values: &[T]) -> bool {
+        let is_quiet = |(&position, &value): (&u16, &T)| {
+            let p = usize::from(position);
+            let loudness = T::HALF * value * value * (at(self.gram_row(p), p) + at(self.precision, p));
+            self.members.contains(&position) || !(loudness > T::REFINE_ABOVE)
+        };
+        self.members.iter().all(|member| path.contains(member)) && path.iter().zip(values).all(is_quiet)
+    }
+
+    /// Makes the state that has `path` on, with these coefficients, the reference.
+    pub fn refer_to(&mut self, path: &[u16], values: &[T]) {
+        self.members.clear();
+        self.reference.fill(T::ZERO);
+        for (&position, &value) in path.iter().zip(values) {
+            if self.members.push(position).is_ok() {
+                set(self.reference, usize::from(position), value);
+            }
+        }
+    }
+
     /// Renumbers positions so that the reference's members come first, in order.
     pub fn put_members_first(&mut self) {
         for place in 0..self.members.len() {

@@ -12,7 +12,7 @@ pub const MAX_SELECTED: usize = number(option_env!("SPIKELET_MAX_SELECTED"), 64)
 pub const MAX_ACTIVE: usize = number(option_env!("SPIKELET_MAX_ACTIVE"), 32);
 
 /// Most latents in the reference state (one bit each in a `u32`).
-pub(crate) const MAX_REFERENCE: usize = 16;
+pub(crate) const MAX_REFERENCE: usize = 30;
 
 const fn number(text: Option<&str>, default: usize) -> usize {
     let Some(text) = text else { return default };

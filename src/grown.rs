@@ -26,9 +26,9 @@
 use crate::arena::PathMemory;
 use crate::block::Block;
 use crate::math::Real;
+use crate::posterior::Sums;
 use crate::select::gain;
 use crate::slices::{at, set, span, span_mut, split};
-use crate::posterior::Sums;
 use crate::states::{Path, StateModel, walk};
 
 pub(crate) struct Grown<'x, 'b, 'm, T> {
@@ -100,7 +100,13 @@ impl<'x, 'b, 'm, T: Real> Grown<'x, 'b, 'm, T> {
         let s = self.block.len();
         let memory = &self.memory;
         let first = span(memory.first, 0, s);
-        sums.collect(members, at(memory.mass, 0), span(memory.on, 0, s), first, span(memory.second, 0, s * s));
+        sums.collect(
+            members,
+            at(memory.mass, 0),
+            span(memory.on, 0, s),
+            first,
+            span(memory.second, 0, s * s),
+        );
     }
 
     fn open_at(&mut self, k: usize, weight: T) {
@@ -157,7 +163,11 @@ impl<T: Real> StateModel<T> for Grown<'_, '_, '_, T> {
     fn children(&mut self, k: usize, first: usize, log_joint: T, children: &mut [T]) {
         let s = self.block.len();
         let rest = s.wrapping_sub(first);
-        let data = span(self.memory.left, k * s + first, rest).iter().zip(span(self.memory.seen, k * s + first, rest));
+        let data = span(self.memory.left, k * s + first, rest).iter().zip(span(
+            self.memory.seen,
+            k * s + first,
+            rest,
+        ));
         let slab = span(self.block.mean, first, rest).iter().zip(span(self.block.precision, first, rest));
         let out = span_mut(children, first, rest).iter_mut().zip(span(self.block.onset, first, rest));
         let steps = span_mut(self.memory.child_step, first, rest).iter_mut();
@@ -181,7 +191,11 @@ impl<T: Real> StateModel<T> for Grown<'_, '_, '_, T> {
         let mut sum = at(self.memory.mass, k);
         let on = span_mut(self.memory.on, k * s + first, rest).iter_mut();
         let sums = on.zip(span_mut(self.memory.first, k * s + first, rest));
-        let states = span(self.memory.child_step, first, rest).iter().zip(span(self.memory.child_variance, first, rest));
+        let states = span(self.memory.child_step, first, rest).iter().zip(span(
+            self.memory.child_variance,
+            first,
+            rest,
+        ));
         let inputs = weights.get(first..).unwrap_or(&[]).iter().zip(states).zip(sums);
         for (i, ((&w, (&tau, &variance)), (on, mean))) in inputs.enumerate() {
             sum += w;
@@ -197,7 +211,8 @@ impl<T: Real> StateModel<T> for Grown<'_, '_, '_, T> {
     fn ascend(&mut self, k: usize, new: usize) {
         let s = self.block.len();
         let (from, rest) = (new + 1, s.wrapping_sub(new + 1));
-        let (tau, pivot_inv, mass) = (at(self.memory.tau, k), at(self.memory.pivot_inv, k), at(self.memory.mass, k + 1));
+        let (tau, pivot_inv, mass) =
+            (at(self.memory.tau, k), at(self.memory.pivot_inv, k), at(self.memory.mass, k + 1));
         let ratio = span(self.memory.ratio, k * s + from, rest);
         let (on, on_below) = split(self.memory.on, (k + 1) * s);
         let (first, first_below) = split(self.memory.first, (k + 1) * s);

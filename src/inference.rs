@@ -8,9 +8,10 @@ use crate::factor::Factor;
 use crate::grown::Grown;
 use crate::math::Real;
 use crate::model::{Model, Selection, States};
+use crate::outside::Outside;
 use crate::posterior::Sums;
 use crate::project::{project, weigh};
-use crate::reference::{Scratch, refine};
+use crate::reference::{PASSES, Scratch, leave, refine};
 use crate::select::{score, singletons, top};
 use crate::slices::{at, copy, exchange, set, span};
 use crate::table::Tabled;
@@ -165,38 +166,45 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
             States::Table(_) => ascending.clone(),
         };
         let mut block = Block::gather(model, order, arena.projection, reborrow_block(&mut arena.block));
-        let scratch = Scratch {
-            factor: Factor {
-                rows: arena.work.rows,
-                pivot_inv: arena.work.pivot_inv,
-                coupling: arena.work.coupling,
-            },
-            forward: arena.work.v,
-            change: arena.map_values,
-            rest: arena.sums.first,
-        };
-        let energy = refine(model, &mut block, arena.sample, arena.weighted, scratch, found.energy);
-        if matches!(model.states, States::Grown) {
-            block.put_members_first();
-        }
-        let empty = block.energy_without(u32::MAX);
         let outside = Outside { model, ascending: &ascending };
-        let anchor = outside.log_joints(arena.activity, empty);
-
-        let mut sums = Sums::new(&block, anchor, reborrow_sums(&mut arena.sums), &mut found.map);
-        let max_active = model.shape.max_active;
-        match model.states {
-            States::Grown => {
-                let mut states = Grown::new(&block, max_active, &mut arena.path);
-                states.walk_all(arena.log_joints, &mut sums);
+        let largest_outside = outside.log_joints(arena.activity);
+        let mut energy = found.energy;
+        let mut pass = 1;
+        let mut sums = loop {
+            let work = &mut arena.work;
+            let scratch = Scratch {
+                factor: Factor { rows: work.rows, pivot_inv: work.pivot_inv, coupling: work.coupling },
+                forward: work.v,
+                change: arena.map_values,
+                rest: arena.sums.first,
+            };
+            energy = refine(model, &mut block, arena.sample, arena.weighted, scratch, energy);
+            if matches!(model.states, States::Grown) {
+                block.put_members_first();
             }
-            States::Table(table) => {
-                let latents = model.shape.latents;
-                let mut states = Tabled::new(&block, table, latents, max_active, &mut arena.work);
-                states.walk_all(max_active, arena.log_joints, &mut sums);
+            let anchor = block.energy_without(u32::MAX) + largest_outside;
+            let mut sums = Sums::new(&block, anchor, reborrow_sums(&mut arena.sums), &mut found.map);
+            let max_active = model.shape.max_active;
+            match model.states {
+                States::Grown => {
+                    Grown::new(&block, max_active, &mut arena.path).walk_all(arena.log_joints, &mut sums);
+                }
+                States::Table(table) => {
+                    let latents = model.shape.latents;
+                    let mut states = Tabled::new(&block, table, latents, max_active, &mut arena.work);
+                    states.walk_all(max_active, arena.log_joints, &mut sums);
+                }
             }
-        }
-        let best_outside = outside.add(arena.activity, &mut sums);
+            best_values(model, &block, sums.best_path(), &mut arena.work, arena.map_values);
+            if pass >= PASSES || block.is_well_referred(sums.best_path(), arena.map_values) {
+                break sums;
+            }
+            pass += 1;
+            block.refer_to(&found.map, arena.map_values);
+            energy = leave(model, &mut block, arena.sample, arena.weighted);
+        };
+        let empty = block.energy_without(u32::MAX);
+        let best_outside = outside.add(arena.activity, empty, &mut sums);
         outside.moments(arena.projection, arena.activity, arena.mean, arena.variance, sums.scale());
         for (p, &latent) in block.order.iter().enumerate() {
             let (h, marginal) = (usize::from(latent), sums.marginal(p));
@@ -214,16 +222,26 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
                     set(arena.map_values, 0, state.mean);
                 }
             }
-            None => {
-                best_values(model, &block, &found.map, &mut arena.work, arena.map_values);
-                to_latents(&mut found.map, arena.map_values, &block.order);
-            }
+            None => to_latents(&mut found.map, arena.map_values, &block.order),
         }
         found.order = block.order;
-        if !found.evidence.is_finite() {
+        let all = arena.mean.iter().chain(arena.variance.iter()).chain(arena.map_values.iter());
+        if !found.evidence.is_finite() || all.into_iter().any(|value| !value.is_finite()) {
+            self.forget();
             return Err(Error::OutOfRange);
         }
         Ok(self.estimate())
+    }
+
+    /// No results rather than wrong ones.
+    fn forget(&mut self) {
+        let (arena, found) = (&mut self.arena, self.found.borrow_mut());
+        for values in [&mut *arena.activity, arena.mean, arena.variance, arena.map_values, arena.sums.second]
+        {
+            values.fill(T::ZERO);
+        }
+        found.map.clear();
+        found.evidence = T::ZERO;
     }
 
     /// The results of the last sample.
@@ -287,65 +305,6 @@ fn best_values<T: Real>(
         set(values, k, reference);
     }
     factor.add_solution(span(work.v, 0, path.len()), values);
-}
-
-/// The singleton states of the latents that were not selected.
-struct Outside<'x, T> {
-    model: &'x Model<'x, T>,
-    /// The selected latents, which the walk takes care of.
-    ascending: &'x [u16],
-}
-
-impl<T: Real> Outside<'_, T> {
-    /// Scores to log joints, in place; returns the largest of them and the empty state's.
-    fn log_joints(&self, scores: &mut [T], empty: T) -> T {
-        let mut largest = empty;
-        if self.model.shape.singletons {
-            for (_, (score, &logit)) in self.each(scores.iter_mut().zip(self.model.prior_logit)) {
-                *score += logit + empty;
-                largest = largest.max(*score);
-            }
-        }
-        largest
-    }
-
-    /// Log joints to weights, in place, added to the sums; returns the latent whose singleton is
-    /// the most probable state of all, if one is.
-    fn add(&self, activity: &mut [T], sums: &mut Sums<'_, '_, T>) -> Option<u16> {
-        if !self.model.shape.singletons {
-            activity.fill(T::ZERO);
-            return None;
-        }
-        let mut best = None;
-        for (latent, activity) in self.each(activity.iter_mut()) {
-            let (weight, is_best) = sums.add_outside(*activity);
-            *activity = weight;
-            best = if is_best { Some(latent) } else { best };
-        }
-        best
-    }
-
-    /// Weights to moments.
-    fn moments(&self, projection: &[T], activity: &mut [T], mean: &mut [T], variance: &mut [T], scale: T) {
-        mean.fill(T::ZERO);
-        variance.fill(T::ZERO);
-        if !self.model.shape.singletons {
-            return;
-        }
-        let outputs = activity.iter_mut().zip(mean).zip(variance).zip(singletons(self.model, projection));
-        for (_, (((activity, mean), variance), state)) in self.each(outputs) {
-            *activity *= scale;
-            let a = *activity;
-            *mean = a * state.mean;
-            *variance = a * state.variance + a * (T::ONE - a) * state.mean * state.mean;
-        }
-    }
-
-    /// Items of the latents that were not selected.
-    fn each<I>(&self, items: impl Iterator<Item = I>) -> impl Iterator<Item = (u16, I)> {
-        let mut selected = self.ascending.iter().copied().peekable();
-        (0u16..).zip(items).filter(move |&(latent, _)| selected.next_if_eq(&latent).is_none())
-    }
 }
 
 /// Ascending copy (H' is small).

@@ -11,8 +11,9 @@
 //! | `select` | b | a score per latent, the H' best |
 //! | `block` | the H' latents | their part of G, b and the prior: D and H are gone |
 //! | `reference` | a loud sample | a few latents that explain most of it, and what they leave |
-//! | `states` | the block | the walk over states; `grown` and `table` evaluate them |
-//! | `posterior` | log joints | probabilities, moments, the best state, evidence |
+//! | `states`, `posterior` | the block | the walk over states; log joints to weights and moments |
+//! | `grown`, `table` | a state | its log joint, its moments: two ways |
+//! | `outside` | latents that were not selected | their singleton states |
 //! | [`Inference`] | | all of it, for one stream |
 //!
 //! Beside them: [`math`] (precisions, exp, ln), [`rng`] (seeded random numbers), [`model`], [`cost`] (bounds
@@ -43,11 +44,13 @@ mod block;
 mod factor;
 mod reference;
 
-mod grown;
+mod posterior;
 mod states;
+
+mod grown;
 mod table;
 
-mod posterior;
+mod outside;
 
 pub mod cost;
 mod inference;

@@ -256,6 +256,11 @@ impl<'a, T: Real> Model<'a, T> {
         panel.get(latent % PANEL..).unwrap_or(&[]).iter().step_by(PANEL).copied()
     }
 
+    /// W_dh.
+    pub fn entry(&self, dim: usize, latent: usize) -> T {
+        at(self.dictionary, (latent / PANEL * self.shape.dims + dim) * PANEL + latent % PANEL)
+    }
+
     /// W x into `out`, for instance a denoised sample from posterior means: D multiply-adds per
     /// nonzero entry of `x`.
     pub fn reconstruct(&self, x: &[T], out: &mut [T]) {

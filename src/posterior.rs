@@ -41,7 +41,12 @@ pub(crate) struct Marginal<T> {
 
 impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
     /// `anchor`: a log joint that some state is known to reach.
-    pub fn new(block: &'x Block<'b, T>, anchor: T, memory: SumMemory<'x, T>, best_path: &'x mut Path) -> Self {
+    pub fn new(
+        block: &'x Block<'b, T>,
+        anchor: T,
+        memory: SumMemory<'x, T>,
+        best_path: &'x mut Path,
+    ) -> Self {
         for sums in [&mut *memory.on, memory.off, memory.first, memory.square, memory.second] {
             sums.fill(T::ZERO);
         }
@@ -126,7 +131,10 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         for p in 0..s {
             for q in p..s {
                 let both_on = if x0(p) != T::ZERO && x0(q) != T::ZERO { mass } else { T::ZERO };
-                let value = at(second, p * s + q) + x0(p) * at(first, q) + x0(q) * at(first, p) + x0(p) * x0(q) * both_on;
+                let value = at(second, p * s + q)
+                    + x0(p) * at(first, q)
+                    + x0(q) * at(first, p)
+                    + x0(p) * x0(q) * both_on;
                 for place in [p * s + q, q * s + p].into_iter().take(if p == q { 1 } else { 2 }) {
                     set(self.memory.second, place, at(self.memory.second, place) + value);
                 }
@@ -162,6 +170,11 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         self.total += weight;
         self.add_off(u32::MAX, weight);
         (weight, log_joint >= self.best)
+    }
+
+    /// The best state so far.
+    pub fn best_path(&self) -> &[u16] {
+        self.best_path
     }
 
     /// ln of the sum over all states added.

@@ -29,12 +29,46 @@ pub(crate) fn weigh<T: Real>(noise: &Noise<'_, T>, sample: &[T], weighted: &mut 
     }
 }
 
+/// [`weigh`] of what is in `weighted` already.
+pub(crate) fn weigh_in_place<T: Real>(noise: &Noise<'_, T>, weighted: &mut [T]) -> T {
+    let mut energy = T::ZERO;
+    match *noise {
+        Noise::Full(factor) => {
+            for i in (0..weighted.len()).rev() {
+                let white = dot(lower_row(factor, i), weighted);
+                set(weighted, i, white);
+            }
+            return unwhiten(factor, weighted);
+        }
+        Noise::Shared(precision) => {
+            for r in weighted.iter_mut() {
+                let u = *r * precision;
+                energy += *r * u;
+                *r = u;
+            }
+        }
+        Noise::Diagonal(precisions) => {
+            for (r, &precision) in weighted.iter_mut().zip(precisions) {
+                let u = *r * precision;
+                energy += *r * u;
+                *r = u;
+            }
+        }
+    }
+    energy
+}
+
 /// With F the inverse Cholesky factor, Sigma^-1 y = F^T (F y) and the energy is |F y|^2, which
 /// cannot come out negative.
 fn whiten_twice<T: Real>(factor: &[T], sample: &[T], weighted: &mut [T]) -> T {
     for (i, w) in weighted.iter_mut().enumerate() {
         *w = dot(lower_row(factor, i), sample);
     }
+    unwhiten(factor, weighted)
+}
+
+/// F y to F^T F y, in place; returns |F y|^2.
+fn unwhiten<T: Real>(factor: &[T], weighted: &mut [T]) -> T {
     let energy = dot(weighted, weighted);
     // u_j = sum_{i >= j} F_ij w_i; entry j is no longer needed as w_j once it is overwritten.
     let d = weighted.len();

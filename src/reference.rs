@@ -7,20 +7,27 @@
 //! sample*, the rest is projected again, and every state is evaluated relative to that: the numbers
 //! stay small for all states that matter, and inexact only for those that do not.
 //!
+//! The search is greedy and can be wrong: when the most probable state lacks a member of the reference,
+//! or has another loud latent on, that state becomes the reference and everything is done once more, at
+//! most [`PASSES`] times in all.
+//!
 //! Work, only when needed: per round, about H' gamma + gamma^3 multiply-adds to find the members and
-//! D (gamma + H') to project again, at most [`ROUNDS`] rounds.
+//! D (25 gamma + H') to project again, at most [`ROUNDS`] rounds a pass.
 
 use crate::block::Block;
 use crate::capacity::MAX_REFERENCE;
 use crate::factor::Factor;
-use crate::math::Real;
+use crate::math::{Accurate, Real};
 use crate::model::Model;
-use crate::project::{project_one, weigh};
+use crate::project::{project_one, weigh_in_place};
 use crate::select::gain;
 use crate::slices::{at, set, span_mut};
 
 /// The first round removes what six digits of the coefficients can; the others what is left.
 pub(crate) const ROUNDS: usize = 3;
+
+/// Most times the states of one sample are walked.
+pub(crate) const PASSES: usize = 3;
 
 /// Scratch that the reference search shares with later stages.
 pub(crate) struct Scratch<'a, T> {
@@ -32,12 +39,12 @@ pub(crate) struct Scratch<'a, T> {
     pub rest: &'a mut [T],
 }
 
-/// Finds a reference if the sample is loud. `arena.sample` then holds the residual; returns its
-/// energy (the given one if nothing was done).
+/// Finds a reference if the sample is loud, or improves the one the block has. Returns the energy of
+/// what it leaves of the sample (the given one if nothing was done).
 pub(crate) fn refine<T: Real>(
     model: &Model<'_, T>,
     block: &mut Block<'_, T>,
-    sample: &mut [T],
+    sample: &[T],
     weighted: &mut [T],
     mut scratch: Scratch<'_, T>,
     energy: T,
@@ -51,15 +58,32 @@ pub(crate) fn refine<T: Real>(
         for (&member, &change) in block.members.iter().zip(scratch.change.iter()) {
             let p = usize::from(member);
             set(block.reference, p, at(block.reference, p) + change);
+        }
+        energy = leave(model, block, sample, weighted);
+    }
+    energy
+}
+
+/// What the reference leaves of the sample, y - W x0, weighted and projected into `block.b`; returns its
+/// energy. The difference of large numbers is computed with twice the digits.
+pub(crate) fn leave<T: Real>(
+    model: &Model<'_, T>,
+    block: &mut Block<'_, T>,
+    sample: &[T],
+    weighted: &mut [T],
+) -> T {
+    for (d, (r, &y)) in weighted.iter_mut().zip(sample).enumerate() {
+        let mut rest = Accurate::new(y);
+        for &member in &block.members {
+            let p = usize::from(member);
             let latent = usize::from(block.order.get(p).copied().unwrap_or_default());
-            for (r, w) in sample.iter_mut().zip(model.column(latent)) {
-                *r -= w * change;
-            }
+            rest.subtract_product(model.entry(d, latent), at(block.reference, p));
         }
-        energy = weigh(&model.noise, sample, weighted);
-        for (b, &latent) in block.b.iter_mut().zip(&block.order) {
-            *b = project_one(model, usize::from(latent), weighted);
-        }
+        *r = rest.value();
+    }
+    let energy = weigh_in_place(&model.noise, weighted);
+    for (b, &latent) in block.b.iter_mut().zip(&block.order) {
+        *b = project_one(model, usize::from(latent), weighted);
     }
     energy
 }

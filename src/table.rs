@@ -16,8 +16,8 @@ use crate::block::Block;
 use crate::capacity::MAX_ACTIVE;
 use crate::math::{Real, binomial};
 use crate::model::StateTable;
-use crate::slices::{at, copy, dot, lower_row, lower_row_mut, set, span, span_mut, triangle};
 use crate::posterior::{Moments, Sums};
+use crate::slices::{at, copy, dot, lower_row, lower_row_mut, set, span, span_mut, triangle};
 use crate::states::{Path, StateModel, walk};
 use heapless::Vec;
 

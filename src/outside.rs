@@ -1,0 +1,74 @@
+//! The states with a single latent on, of the latents that were not selected: too many to walk, and in
+//! no need of it.
+
+use crate::math::Real;
+use crate::model::Model;
+use crate::posterior::Sums;
+use crate::select::singletons;
+
+/// The singleton states of the latents that were not selected.
+pub(crate) struct Outside<'x, T> {
+    pub model: &'x Model<'x, T>,
+    /// The selected latents, which the walk takes care of.
+    pub ascending: &'x [u16],
+}
+
+impl<T: Real> Outside<'_, T> {
+    /// Scores to log joints relative to the empty state, in place; returns the largest of them and of
+    /// the empty state itself.
+    pub fn log_joints(&self, scores: &mut [T]) -> T {
+        let mut largest = T::ZERO;
+        if self.model.shape.singletons {
+            for (_, (score, &logit)) in self.each(scores.iter_mut().zip(self.model.prior_logit)) {
+                *score += logit;
+                largest = largest.max(*score);
+            }
+        }
+        largest
+    }
+
+    /// Log joints to weights, in place, added to the sums; `empty` is the empty state's log joint.
+    /// Returns the latent whose singleton is the most probable state of all, if one is.
+    pub fn add(&self, activity: &mut [T], empty: T, sums: &mut Sums<'_, '_, T>) -> Option<u16> {
+        if !self.model.shape.singletons {
+            activity.fill(T::ZERO);
+            return None;
+        }
+        let mut best = None;
+        for (latent, activity) in self.each(activity.iter_mut()) {
+            let (weight, is_best) = sums.add_outside(empty + *activity);
+            *activity = weight;
+            best = if is_best { Some(latent) } else { best };
+        }
+        best
+    }
+
+    /// Weights to moments.
+    pub fn moments(
+        &self,
+        projection: &[T],
+        activity: &mut [T],
+        mean: &mut [T],
+        variance: &mut [T],
+        scale: T,
+    ) {
+        mean.fill(T::ZERO);
+        variance.fill(T::ZERO);
+        if !self.model.shape.singletons {
+            return;
+        }
+        let outputs = activity.iter_mut().zip(mean).zip(variance).zip(singletons(self.model, projection));
+        for (_, (((activity, mean), variance), state)) in self.each(outputs) {
+            *activity *= scale;
+            let a = *activity;
+            *mean = a * state.mean;
+            *variance = a * state.variance + a * (T::ONE - a) * state.mean * state.mean;
+        }
+    }
+
+    /// Items of the latents that were not selected.
+    fn each<I>(&self, items: impl Iterator<Item = I>) -> impl Iterator<Item = (u16, I)> {
+        let mut selected = self.ascending.iter().copied().peekable();
+        (0u16..).zip(items).filter(move |&(latent, _)| selected.next_if_eq(&latent).is_none())
+    }
+}
