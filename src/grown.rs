@@ -29,7 +29,7 @@ use crate::math::Real;
 use crate::posterior::Sums;
 use crate::select::gain;
 use crate::slices::{at, set, span, span_mut, split};
-use crate::states::{Path, StateModel, walk};
+use crate::states::{Path, Room, StateModel, walk};
 
 pub(crate) struct Grown<'x, 'b, 'm, T> {
     block: &'x Block<'b, T>,
@@ -91,8 +91,12 @@ impl<'x, 'b, 'm, T: Real> Grown<'x, 'b, 'm, T> {
         let _ = path.extend_from_slice(members); // no more than max_active
         let weight = sums.weight(&path, log_joint, self);
         self.open_at(members.len(), weight);
-        let (first, positions, max_active) = (self.block.members.len(), self.block.len(), self.max_active);
-        walk(first, positions, max_active, &mut path, log_joint, log_joints, self, sums);
+        let room = Room {
+            first: self.block.members.len(),
+            positions: self.block.len(),
+            max_active: self.max_active,
+        };
+        walk(room, &mut path, log_joint, log_joints, self, sums);
         for (k, &member) in members.iter().enumerate().rev() {
             self.open_at(k, T::ZERO);
             self.ascend(k, usize::from(member));

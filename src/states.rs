@@ -34,19 +34,28 @@ pub(crate) trait StateModel<T> {
     fn rescale(&mut self, factor: T);
 }
 
-/// Visits all states that add up to `max_active` latents in all, from position `first` on, to the
-/// current one, whose log joint is given and whose sums are open. `log_joints` is scratch, `positions`
-/// numbers for every k up to `max_active`.
+/// Which states a walk visits.
+#[derive(Clone, Copy)]
+pub(crate) struct Room {
+    /// First position that may be added.
+    pub first: usize,
+    /// One past the last.
+    pub positions: usize,
+    /// Most latents on.
+    pub max_active: usize,
+}
+
+/// Visits all states in `room` that add latents to the current one, whose log joint is given and whose
+/// sums are open. `log_joints` is scratch, `positions` numbers for every k up to `max_active`.
 pub(crate) fn walk<T: Real>(
-    first: usize,
-    positions: usize,
-    max_active: usize,
+    room: Room,
     path: &mut Path,
     log_joint: T,
     log_joints: &mut [T],
     states: &mut impl StateModel<T>,
     sums: &mut Sums<'_, '_, T>,
 ) {
+    let Room { first, positions, max_active } = room;
     let root = path.len();
     if root >= max_active || first >= positions {
         return;

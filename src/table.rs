@@ -18,7 +18,7 @@ use crate::math::{Real, binomial};
 use crate::model::StateTable;
 use crate::posterior::{Moments, Sums};
 use crate::slices::{at, copy, dot, lower_row, lower_row_mut, set, span, span_mut, triangle};
-use crate::states::{Path, StateModel, walk};
+use crate::states::{Path, Room, StateModel, walk};
 use heapless::Vec;
 
 pub(crate) struct Tabled<'x, 'b, 'm, T> {
@@ -186,7 +186,8 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
         let empty = self.evaluate(&[]);
         let weight = sums.weight(&[], empty, self);
         self.open(&[], weight, sums);
-        walk(0, self.block.len(), max_active, &mut Path::new(), empty, log_joints, self, sums);
+        let room = Room { first: 0, positions: self.block.len(), max_active };
+        walk(room, &mut Path::new(), empty, log_joints, self, sums);
     }
 }
 
