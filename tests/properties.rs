@@ -88,7 +88,9 @@ fn enumerate(problem: &Problem, selected: &[u16]) -> Enumeration {
     let w = |i: usize, j: usize| parameters.dictionary[i * h + j];
     let mut found =
         Enumeration { activity: vec![0.0; h], mean: vec![0.0; h], second: vec![0.0; h * h], evidence: 0.0 };
-    let mut states: Vec<(f64, Vec<usize>, Vec<f64>, Vec<f64>)> = Vec::new();
+    // Log joint, active latents, posterior mean and covariance.
+    type State = (f64, Vec<usize>, Vec<f64>, Vec<f64>);
+    let mut states: Vec<State> = Vec::new();
     for bits in 0..1usize << h {
         let active: Vec<usize> = (0..h).filter(|i| bits >> i & 1 == 1).collect();
         let kept =

@@ -10,10 +10,10 @@ mod desk;
 mod eval;
 #[path = "cli/export.rs"]
 mod export;
-#[path = "cli/train.rs"]
-mod train;
 #[path = "cli/refused.rs"]
 mod refused;
+#[path = "cli/train.rs"]
+mod train;
 
 use common::Case;
 use desk::Desk;

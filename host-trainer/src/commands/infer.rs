@@ -58,9 +58,9 @@ pub(super) struct Infer {
     /// Belongs to the engine gibbs
     #[arg(long, hide = true)]
     sweeps: Option<String>,
-    /// Belongs to the engine gibbs
-    #[arg(long, hide = true)]
-    seed: Option<String>,
+    /// Seed of random numbers, of which the engine truncated uses none
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
 }
 
 impl Infer {
@@ -97,11 +97,9 @@ impl Infer {
             let what = format!("this version does not have the engine '{}'", self.engine);
             return Err(Error::input(what, "--engine", advice));
         }
-        for (flag, given) in [("--sweeps", &self.sweeps), ("--seed", &self.seed)] {
-            if given.is_some() {
-                let what = "this is for sampling, which this version does not do";
-                return Err(Error::input(what, flag, advice));
-            }
+        if self.sweeps.is_some() {
+            let what = "this is for sampling, which this version does not do";
+            return Err(Error::input(what, "--sweeps", advice));
         }
         Ok(())
     }

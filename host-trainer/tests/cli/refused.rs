@@ -46,7 +46,7 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
     let cases = [
         // usage
         (String::new(), "requires a subcommand"),
-        ("train".into(), "unrecognized subcommand"),
+        ("separate".into(), "unrecognized subcommand"),
         ("import".into(), "--model"),
         ("infer model.spk".into(), "<DATA>"),
         ("inspect".into(), "<MODEL.spk>"),
@@ -139,7 +139,7 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
         ),
         (infer("--engine gibbs"), "does not have the engine 'gibbs': --engine"),
         (infer("--sweeps 3"), "--sweeps"),
-        (infer("--seed 3"), "--seed"),
+        (infer("--seed x"), "--seed"),
         (infer("--threads 0"), "--threads"),
         (infer("--threads many"), "--threads"),
         (infer("--selected 7"), "--selected: choose 1 to 6"),

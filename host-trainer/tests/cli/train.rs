@@ -39,7 +39,8 @@ fn numbers(value: &Value) -> Vec<f64> {
 #[test]
 fn finds_the_mixing_the_sparsity_and_the_noise() {
     let desk = desk(3000);
-    let said = desk.good("train --model gsc --latents 3 --slab unit --restarts 2 --iterations 60 Y.npy --out m.spk");
+    let said =
+        desk.good("train --model gsc --latents 3 --slab unit --restarts 2 --iterations 60 Y.npy --out m.spk");
     assert!(said.contains("3 latents from 3000 points of 3 dimensions"), "{said}");
     let model = json(&desk, "m.json");
     let parameters = &model["parameters"];
@@ -58,8 +59,12 @@ fn finds_the_mixing_the_sparsity_and_the_noise() {
         };
         assert!((0..3).map(match_of).fold(0.0, f64::max) > 0.999, "{learned:?}");
     }
-    let history: Vec<f64> =
-        model["history"].as_array().unwrap().iter().map(|step| step["free_energy"].as_f64().unwrap()).collect();
+    let history: Vec<f64> = model["history"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["free_energy"].as_f64().unwrap())
+        .collect();
     assert!(history.len() > 10);
     assert!(history.windows(2).all(|pair| pair[1] >= pair[0] - 1e-9 * pair[0].abs()));
     let inspected: Value = serde_json::from_str(&desk.good("inspect m.spk --json")).unwrap();
@@ -75,7 +80,10 @@ fn truncated_training_with_every_form_of_noise() {
         );
         desk.good(&line);
         let sigma2 = numbers(&json(&desk, "m.json")["parameters"]["sigma2"]);
-        assert_eq!(sigma2.len(), [("shared", 1), ("diagonal", 3), ("full", 9)].iter().find(|f| f.0 == noise).unwrap().1);
+        assert_eq!(
+            sigma2.len(),
+            [("shared", 1), ("diagonal", 3), ("full", 9)].iter().find(|f| f.0 == noise).unwrap().1
+        );
         desk.good("infer m.spk Y.npy --out-dir out");
     }
 }

@@ -17,7 +17,7 @@ use spikelet_firmware::recording::{RECORDINGS, Recording};
 const MAX_DIMS: usize = 64;
 
 /// Room for a state, aligned as `SPK_STATE_ALIGN` says.
-static mut MEMORY: [u64; 1024] = [0; 1024];
+static mut MEMORY: [u64; 1152] = [0; 1152];
 
 // From include/spikelet.h. The estimate is not read here, room for it is enough.
 type State = *mut c_void;
