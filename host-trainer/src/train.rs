@@ -4,8 +4,8 @@
 //! |---|---|
 //! | [`points`] | data in memory or in files larger than it |
 //! | [`statistics`] | the sums over points that an M-step needs, and their merging |
-//! | [`e_step`] | a chunk of points to statistics, through the core's inference |
-//! | [`m_step`] | statistics to parameters |
+//! | [`mod@e_step`] | a chunk of points to statistics, through the core's inference |
+//! | [`mod@m_step`] | statistics to parameters |
 //! | [`settings`], [`init`] | what a run shall do, where it begins |
 //! | [`run`] | the loop: starts, iterations, history; its state is a checkpoint |
 //!

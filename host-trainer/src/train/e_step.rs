@@ -1,7 +1,7 @@
 //! The E-step: points to statistics, through the core.
 //!
 //! Points go through in chunks of [`CHUNK`]: one matrix product projects a chunk, the core selects and
-//! walks each point, a second product sums y <x>^T. Chunks are dealt to [`LANES`] lanes, each of which sums
+//! walks each point, a second product sums `y <x>^T`. Chunks are dealt to [`LANES`] lanes, each of which sums
 //! its own in order; lanes are merged in order. So the bits do not depend on the number of threads, and
 //! no more than one chunk per lane is in memory at a time.
 

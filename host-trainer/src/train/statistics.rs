@@ -7,13 +7,13 @@ pub struct Statistics {
     pub points: usize,
     /// Sum of ln p(y, s) over the kept states, logarithm of that summed over points: F.
     pub free_energy: f64,
-    /// sum <s>. (H)
+    /// `sum <s>`. (H)
     pub activity: Vec<f64>,
-    /// sum <x>. (H)
+    /// `sum <x>`. (H)
     pub mean: Vec<f64>,
-    /// sum <x x^T>, lower triangle. (H x H)
+    /// `sum <x x^T>`, lower triangle. (H x H)
     pub second: Vec<f64>,
-    /// sum y <x>^T. (D x H)
+    /// `sum y <x>^T`. (D x H)
     pub cross: Vec<f64>,
     /// sum of y y^T (D x D) for full noise, of y^2 per dimension (D) otherwise.
     pub power: Vec<f64>,
@@ -49,7 +49,7 @@ impl Statistics {
         }
     }
 
-    /// sum <x_i x_j>.
+    /// `sum <x_i x_j>`.
     pub fn second_moment(&self, i: usize, j: usize) -> f64 {
         self.second[i.max(j) * self.mean.len() + i.min(j)]
     }
