@@ -5,7 +5,7 @@
 //! psi_h^2 = sum <x_h^2> / sum <s_h> - mu_h^2      Sigma = 1/N sum <(y - W x)(y - W x)^T>
 //! ```
 //!
-//! with the new mu in psi^2 and the new W in Sigma [000 eq. 6-10, corrected: `<x x^T>` in the noise].
+//! with the new mu in psi^2 and the new W in Sigma (000 eq. 6-10, corrected: `<x x^T>` in the noise).
 //! Updates that the data cannot support are guarded, and every guard that acted is named once.
 
 use super::statistics::Statistics;
