@@ -101,7 +101,7 @@ fn bad_arguments_are_refused() {
     let sample = numbers.as_mut_ptr();
     let odd = sample.cast::<u8>().wrapping_add(1).cast::<f32>();
     let mut zeros = vec![0u64; other.len()];
-    let nowhere = zeros.as_mut_ptr().cast::<spk_state>(); other.len()].leak().as_mut_ptr().cast::<spk_state>();
+    let nowhere = zeros.as_mut_ptr().cast::<spk_state>();
     // SAFETY: what is wrong with each call is what the library promises to notice.
     unsafe {
         assert_eq!(spk_inspect(null(), len, &mut info), SPK_ERR_NULL);
