@@ -2,7 +2,7 @@
 
 use crate::math::{Real, binomial};
 use crate::model::{Model, Noise, PANEL, Selection, Shape, States};
-use crate::reference::ROUNDS;
+use crate::reference::{PASSES, ROUNDS};
 
 /// Multiply-adds per sample, stage by stage. Bounds, not averages: states that cannot change the
 /// result are left unfinished, and most samples need no refinement.
@@ -22,8 +22,8 @@ pub struct Operations {
     pub selection: u64,
     /// Block, walk, moments, singletons.
     pub posterior: u64,
-    /// On top of these for a loud sample: finding a reference state, projecting again, and
-    /// evaluating states against it.
+    /// On top of these for a loud sample: finding a reference state, projecting again, evaluating states
+    /// against it, and all of it again when the reference was a wrong guess.
     pub refinement: u64,
 }
 
@@ -57,33 +57,45 @@ impl<T: Real> Model<'_, T> {
         let mut against_reference = 0u64;
         for k in 1..=a {
             let states = binomial(s, k);
-            let update = match self.states {
-                // pivot, gain; kappa and Lambda's diagonal
-                States::Grown => 9 + 3 * k,
-                // L^-1 v twice, L^-T t, Lambda's diagonal; expansion point; slab
+            let each = match self.states {
+                // pivot, gain, sums
+                States::Grown => 16,
+                // L^-1 v twice, L^-T t, Lambda's diagonal; expansion point; slab; sums
                 States::Table(table) => {
                     let slab = if table.full_slab { k * k + k } else { 2 * k };
-                    2 * k * (k + 1) + 2 * (k * k + 3 * k + slab)
+                    2 * k * (k + 1) + 2 * (k * k + 3 * k + slab) + 4 * k
                 }
             };
-            if matches!(self.states, States::Grown) && k < a {
-                // Elimination touches the n latents after the last one (summed over the states with k
-                // on, C(s, k + 1) of them), and pairs of these where children have children.
-                let pairs =
-                    if k + 1 < a { binomial(s, k + 2).saturating_mul(2) + binomial(s, k + 1) } else { 0 };
-                walk = walk.saturating_add(binomial(s, k + 1).saturating_mul(k + 3)).saturating_add(pairs);
+            walk = walk.saturating_add(states.saturating_mul(each));
+            if let States::Grown = self.states {
+                // Elimination and back-substitution touch the n latents after the last one, C(s, k + 1)
+                // summed over the states with k on, and their pairs where children have children.
+                let (after, pairs) = (binomial(s, k + 1), binomial(s, k + 2));
+                let deep = if k + 1 < a {
+                    after.saturating_mul(5).saturating_add(pairs.saturating_mul(3))
+                } else {
+                    0
+                };
+                walk =
+                    walk.saturating_add(if k < a { after.saturating_mul(3) } else { 0 }).saturating_add(deep);
+                // One walk for each subset of the reference's members, begun with an elimination.
+                against_reference =
+                    against_reference.saturating_add(binomial(a, k).saturating_mul(k * (s * s + 8 * s)));
+            } else {
+                against_reference =
+                    against_reference.saturating_add(states.saturating_mul(2 * (a * a + k * a)));
             }
-            walk = walk.saturating_add(states.saturating_mul(update + 4 * k));
-            against_reference = against_reference.saturating_add(states.saturating_mul(a * (k + 1)));
         }
         let outside = if singletons { 8 * (h - s) } else { 0 };
         let search = a * (s * (a + 8) + a * a);
-        let round = search + a * d + weigh + s * d;
+        let round = search + 25 * a * d + weigh + s * d;
+        let passes = PASSES as u64;
+        let again = walk.saturating_mul(passes - 1).saturating_add(against_reference.saturating_mul(passes));
         Operations {
             projection: panels + weigh,
             selection: scores,
             posterior: walk.saturating_add(block + outside + 6 * s),
-            refinement: against_reference.saturating_add(ROUNDS as u64 * round),
+            refinement: again.saturating_add(passes * ROUNDS as u64 * round),
         }
     }
 }

@@ -3,8 +3,9 @@
 //! In come a model and rows of D numbers, out come the posteriors in the order of the rows. A posterior depends on
 //! its sample only, so the threads do not show in the results. Fails at the first sample that the core refuses.
 
+use crate::prepare::check_truncation;
 use crate::{Error, Result};
-use spikelet::{Inference, Model};
+use spikelet::{Inference, Model, Shape};
 use std::num::NonZero;
 use std::thread;
 
@@ -90,4 +91,24 @@ fn infer_part(model: Model<'_, f32>, points: &[f64], first: usize, name: &str) -
         }
     }
     Ok(results)
+}
+
+/// The model with the truncation the user asked for, or its own.
+pub(super) fn truncated<'a>(
+    model: Model<'a, f32>,
+    selected: Option<usize>,
+    max_active: Option<usize>,
+) -> Result<Model<'a, f32>> {
+    if selected.is_none() && max_active.is_none() {
+        return Ok(model);
+    }
+    let selected = selected.unwrap_or(model.shape.selected);
+    // Fewer latents kept mean fewer on, unless that was asked for as well.
+    let max_active = max_active.unwrap_or(model.shape.max_active.min(selected));
+    check_truncation(Shape { selected, max_active, ..model.shape })?;
+    model.with_truncation(selected, max_active).map_err(|_| {
+        let most = model.shape.max_active;
+        let what = format!("the model holds a table of states with up to {most} latents on");
+        Error::input(what, "--max-active", format_args!("choose {most} or less, or import it again"))
+    })
 }

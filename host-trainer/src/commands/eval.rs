@@ -7,13 +7,12 @@ mod facts;
 mod reference;
 mod tally;
 
-use super::engine;
+use super::engine::{self, truncated};
 use super::given::matrix;
 use super::model_file::ModelFile;
 use super::output::{Progress, print};
 use crate::data::Source;
 use crate::metrics::amari;
-use crate::prepare::check_truncation;
 use crate::{Error, Result};
 use facts::{Facts, Noises};
 use reference::{Reference, ReferenceIs};
@@ -96,7 +95,7 @@ impl Eval {
             return Err(Error::input(format_args!("{peak} cannot be a peak"), "--peak", advice));
         }
         let file = ModelFile::read(&self.model)?;
-        let model = self.truncated(file.blob()?.model())?;
+        let model = truncated(file.blob()?.model(), self.selected, self.max_active)?;
         let mut notes = Vec::new();
         // Small files first: what is wrong with them shows before the long work.
         let amari = self.amari(&model, &mut notes)?;
@@ -141,21 +140,6 @@ impl Eval {
             return print(&format!("{text}\n"));
         }
         print(&facts.table(&self.model.display().to_string(), &model))
-    }
-
-    fn truncated<'a>(&self, model: Model<'a, f32>) -> Result<Model<'a, f32>> {
-        if self.selected.is_none() && self.max_active.is_none() {
-            return Ok(model);
-        }
-        let selected = self.selected.unwrap_or(model.shape.selected);
-        // Fewer latents kept mean fewer on, unless that was asked for as well.
-        let max_active = self.max_active.unwrap_or(model.shape.max_active.min(selected));
-        check_truncation(Shape { selected, max_active, ..model.shape })?;
-        model.with_truncation(selected, max_active).map_err(|_| {
-            let most = model.shape.max_active;
-            let what = format!("the model holds a table of states with up to {most} latents on");
-            Error::input(what, "--max-active", format_args!("choose {most} or less, or import it again"))
-        })
     }
 
     /// The index, if a truth was given; a note when it has none.

@@ -2,13 +2,12 @@
 //!
 //! Data is read and results are written a piece at a time, so neither has to fit in memory.
 
-use super::engine;
+use super::engine::{self, truncated};
 use super::model_file::ModelFile;
 use super::output::{Folder, Progress, print, refuse_overwriting};
 use super::results::RESULTS;
 use crate::data::Source;
 use crate::files::Writer;
-use crate::prepare::check_truncation;
 use crate::{Error, Result};
 use spikelet::{Model, Shape};
 use std::io::{self, Write};
@@ -67,7 +66,7 @@ impl Infer {
     pub fn run(self) -> Result<()> {
         self.check_engine()?;
         let file = ModelFile::read(&self.model)?;
-        let model = self.truncated(file.blob()?.model())?;
+        let model = truncated(file.blob()?.model(), self.selected, self.max_active)?;
         let mut source = Source::open(&self.data)?;
         if source.dims() != model.shape.dims {
             let what =
@@ -102,21 +101,6 @@ impl Infer {
             return Err(Error::input(what, "--sweeps", advice));
         }
         Ok(())
-    }
-
-    fn truncated<'a>(&self, model: Model<'a, f32>) -> Result<Model<'a, f32>> {
-        if self.selected.is_none() && self.max_active.is_none() {
-            return Ok(model);
-        }
-        let selected = self.selected.unwrap_or(model.shape.selected);
-        // Fewer latents kept mean fewer on, unless that was asked for as well.
-        let max_active = self.max_active.unwrap_or(model.shape.max_active.min(selected));
-        check_truncation(Shape { selected, max_active, ..model.shape })?;
-        model.with_truncation(selected, max_active).map_err(|_| {
-            let most = model.shape.max_active;
-            let what = format!("the model holds a table of states with up to {most} latents on");
-            Error::input(what, "--max-active", format_args!("choose {most} or less, or import it again"))
-        })
     }
 
     fn fill(&self, model: Model<'_, f32>, source: &mut Source, writers: &mut [&mut Writer]) -> Result<()> {
