@@ -29,8 +29,8 @@ pub enum Detail {
 /// ```
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
-    let block = s * s + 6 * s;
-    let path = (6 * a + 2) * s + (a + a.saturating_sub(2)) * s * s + 3 * a + 1;
+    let block = s * s + 8 * s;
+    let path = (6 * a + 1) * s + (a + a.saturating_sub(2)) * s * s + 5 * a + 3;
     let work = triangle(a - 1) + 5 * a;
     let marginals = 2 * d + 4 * h + block + path + work + 4 * s + a;
     match detail {
@@ -66,21 +66,17 @@ pub(crate) struct Arena<'m, T> {
     pub block: BlockMemory<'m, T>,
     pub path: PathMemory<'m, T>,
     pub work: WorkMemory<'m, T>,
-    /// Log joints of the children of the states on the path, per number of active latents. (A x S)
-    pub log_joints: &'m mut [T],
     pub sums: SumMemory<'m, T>,
     /// Coefficients of the best state. (A)
     pub map_values: &'m mut [T],
 }
 
-/// What belongs to the selected latents. (S each, `gram` S x S)
+/// What belongs to the selected latents: see [`crate::block`]. (S each, `gram` S x S)
 #[derive(Debug)]
 pub(crate) struct BlockMemory<'m, T> {
     pub gram: &'m mut [T],
     pub b: &'m mut [T],
-    pub onset: &'m mut [T],
-    pub mean: &'m mut [T],
-    pub precision: &'m mut [T],
+    pub slab: &'m mut [[T; 5]],
     pub resting: &'m mut [T],
     pub reference: &'m mut [T],
 }
@@ -89,25 +85,23 @@ pub(crate) struct BlockMemory<'m, T> {
 /// [`crate::grown`] and [`crate::table`].
 #[derive(Debug)]
 pub(crate) struct PathMemory<'m, T> {
-    /// G_pp, b_p without what the active latents explain; G_np / pivot of the latent n that was added.
-    /// (A x S each)
-    pub left: &'m mut [T],
-    pub seen: &'m mut [T],
+    /// G_pp and b_p without what the active latents explain. (A x S)
+    pub candidates: &'m mut [[T; 2]],
+    /// G_np / pivot of the latent n that was added. (A x S)
     pub ratio: &'m mut [T],
     /// G_pq without what they explain, but for none and for the most active latents. ((A - 2) x S x S)
     pub cross: &'m mut [T],
-    /// Coefficient and inverse pivot of the latent that was added. (A each)
-    pub tau: &'m mut [T],
-    pub pivot_inv: &'m mut [T],
-    /// Sums over the subtree: weights (A + 1), of states with p on, of x_p (A x S each), of x_p x_q (A x S x S,
-    /// upper triangles).
+    /// Coefficient and variance of the latent that was added. (A)
+    pub steps: &'m mut [[T; 2]],
+    /// Exponent and scale of the state. (A + 1)
+    pub joints: &'m mut [[T; 2]],
+    /// Sums over the subtree: weights (A + 1), of s_p, x_p and x_p^2 (A x S), of x_p x_q (A x S x S, upper
+    /// triangles without diagonal).
     pub mass: &'m mut [T],
-    pub on: &'m mut [T],
-    pub first: &'m mut [T],
+    pub sums: &'m mut [[T; 3]],
     pub second: &'m mut [T],
-    /// Coefficient and variance of the latent that each child adds. (S each)
-    pub child_step: &'m mut [T],
-    pub child_variance: &'m mut [T],
+    /// Scratch. (S)
+    pub moved: &'m mut [T],
 }
 
 /// A small linear system and the moments of one state. (A each; `rows` A (A - 1) / 2, `covariance`
@@ -161,25 +155,20 @@ impl<'m, T: Real> Arena<'m, T> {
             block: BlockMemory {
                 gram: take(s * s)?,
                 b: take(s)?,
-                onset: take(s)?,
-                mean: take(s)?,
-                precision: take(s)?,
+                slab: take(5 * s)?.as_chunks_mut().0,
                 resting: take(s)?,
                 reference: take(s)?,
             },
             path: PathMemory {
-                left: take(a * s)?,
-                seen: take(a * s)?,
+                candidates: take(2 * a * s)?.as_chunks_mut().0,
                 ratio: take(a * s)?,
                 cross: take(a.saturating_sub(2) * s * s)?,
-                tau: take(a)?,
-                pivot_inv: take(a)?,
+                steps: take(2 * a)?.as_chunks_mut().0,
+                joints: take(2 * (a + 1))?.as_chunks_mut().0,
                 mass: take(a + 1)?,
-                on: take(a * s)?,
-                first: take(a * s)?,
+                sums: take(3 * a * s)?.as_chunks_mut().0,
                 second: take(a * s * s)?,
-                child_step: take(s)?,
-                child_variance: take(s)?,
+                moved: take(s)?,
             },
             work: WorkMemory {
                 rows: take(triangle(a - 1))?,
@@ -190,7 +179,6 @@ impl<'m, T: Real> Arena<'m, T> {
                 variance: take(a)?,
                 covariance: take(covariance)?,
             },
-            log_joints: take(a * s)?,
             sums: SumMemory {
                 on: take(s)?,
                 off: take(s)?,

@@ -4,7 +4,7 @@ use crate::arena::BlockMemory;
 use crate::capacity::{MAX_REFERENCE, MAX_SELECTED};
 use crate::math::Real;
 use crate::model::Model;
-use crate::slices::{at, exchange, set, span, triangle};
+use crate::slices::{at, exchange, row, set, span, triangle};
 use heapless::Vec;
 
 /// Everything the states of one sample need, by *position* (0..H') instead of by latent.
@@ -15,12 +15,8 @@ pub(crate) struct Block<'m, T> {
     pub gram: &'m mut [T],
     /// W^T Sigma^-1 r with r what the reference leaves of the sample. (S)
     pub b: &'m mut [T],
-    /// l_h + 1/2 ln(1 / psi_h^2): what switching h on costs before any data. (S)
-    pub onset: &'m mut [T],
-    /// mu_h. (S)
-    pub mean: &'m mut [T],
-    /// 1 / psi_h^2. (S)
-    pub precision: &'m mut [T],
+    /// mu_h, K_h = 1 / psi_h^2, l_h, K mu, sqrt(K): together, since every state needs them together. (S)
+    pub slab: &'m mut [[T; 5]],
     /// mu K / (G + K): the coefficient of a latent that is on in a sample that is silent about it. (S)
     pub resting: &'m mut [T],
     /// Coefficients x0 of the reference state; zero at positions that are not in it. (S)
@@ -37,17 +33,17 @@ impl<'m, T: Real> Block<'m, T> {
         projection: &[T],
         memory: BlockMemory<'m, T>,
     ) -> Self {
-        let BlockMemory { gram, b, onset, mean, precision, resting, reference } = memory;
+        let BlockMemory { gram, b, slab, resting, reference } = memory;
         let s = order.len();
         for (p, &latent) in order.iter().enumerate() {
             let h = usize::from(latent);
             set(b, p, at(projection, h));
-            set(onset, p, at(model.prior_logit, h) + at(model.slab_log_scale, h));
-            set(mean, p, at(model.slab_mean, h));
-            set(precision, p, at(model.slab_precision, h));
+            let (mean, precision) = (at(model.slab_mean, h), at(model.slab_precision, h));
+            let logit = at(model.prior_logit, h);
+            set(slab, p, [mean, precision, logit, precision * mean, precision.sqrt()]);
             let g = at(model.gram_diagonal, h);
             set(gram, p * s + p, g);
-            set(resting, p, at(mean, p) * (at(precision, p) / (g + at(precision, p))));
+            set(resting, p, mean * (precision / (g + precision)));
             for (q, &other) in order.iter().enumerate().take(p) {
                 let g = gram_entry(model, h, usize::from(other));
                 set(gram, p * s + q, g);
@@ -55,12 +51,22 @@ impl<'m, T: Real> Block<'m, T> {
             }
         }
         reference.fill(T::ZERO);
-        Self { order, gram, b, onset, mean, precision, resting, reference, members: Vec::new() }
+        Self { order, gram, b, slab, resting, reference, members: Vec::new() }
     }
 
     /// H'.
     pub fn len(&self) -> usize {
         self.order.len()
+    }
+
+    /// mu at position `p`.
+    pub fn mean(&self, p: usize) -> T {
+        row(self.slab, p)[0]
+    }
+
+    /// 1 / psi^2 at position `p`.
+    pub fn precision(&self, p: usize) -> T {
+        row(self.slab, p)[1]
     }
 
     /// G between position `p` and all positions.
@@ -88,10 +94,10 @@ impl<'m, T: Real> Block<'m, T> {
 
     /// W_p^T Sigma^-1 of the residual once the `missing` members are taken out of the reference.
     pub fn b_without(&self, p: usize, missing: u32) -> T {
-        let row = self.gram_row(p);
+        let gram = self.gram_row(p);
         let mut b = at(self.b, p);
         for m in self.members_in(missing) {
-            b += at(row, m) * at(self.reference, m);
+            b += at(gram, m) * at(self.reference, m);
         }
         b
     }
@@ -115,7 +121,7 @@ impl<'m, T: Real> Block<'m, T> {
     pub fn is_well_referred(&self, path: &[u16], values: &[T]) -> bool {
         let is_quiet = |(&position, &value): (&u16, &T)| {
             let p = usize::from(position);
-            let loudness = T::HALF * value * value * (at(self.gram_row(p), p) + at(self.precision, p));
+            let loudness = T::HALF * value * value * (at(self.gram_row(p), p) + self.precision(p));
             self.members.contains(&position) || !(loudness > T::REFINE_ABOVE)
         };
         self.members.iter().all(|member| path.contains(member)) && path.iter().zip(values).all(is_quiet)
@@ -154,7 +160,8 @@ impl<'m, T: Real> Block<'m, T> {
         }
         let s = self.order.len();
         exchange(&mut self.order, i, j);
-        for values in [&mut *self.b, self.onset, self.mean, self.precision, self.resting, self.reference] {
+        exchange(self.slab, i, j);
+        for values in [&mut *self.b, self.resting, self.reference] {
             exchange(values, i, j);
         }
         for p in 0..s {

@@ -183,16 +183,17 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
                 block.put_members_first();
             }
             let anchor = block.energy_without(u32::MAX) + largest_outside;
-            let mut sums = Sums::new(&block, anchor, reborrow_sums(&mut arena.sums), &mut found.map);
+            let mut sums = Sums::new(&block, anchor, model.shape.state_bits(), reborrow_sums(&mut arena.sums), &mut found.map);
             let max_active = model.shape.max_active;
             match model.states {
                 States::Grown => {
-                    Grown::new(&block, max_active, &mut arena.path).walk_all(arena.log_joints, &mut sums);
+                    let second = !sums.lacks_second();
+                    Grown::new(&block, max_active, second, &mut arena.path).walk_all(&mut sums);
                 }
                 States::Table(table) => {
                     let latents = model.shape.latents;
                     let mut states = Tabled::new(&block, table, latents, max_active, &mut arena.work);
-                    states.walk_all(max_active, arena.log_joints, &mut sums);
+                    states.walk_all(max_active, &mut sums);
                 }
             }
             best_values(model, &block, sums.best_path(), &mut arena.work, arena.map_values);
@@ -295,11 +296,11 @@ fn best_values<T: Real>(
     let mut factor = Factor { rows: work.rows, pivot_inv: work.pivot_inv, coupling: work.coupling };
     for (k, &position) in path.iter().enumerate() {
         let p = usize::from(position);
-        let (row, precision) = (block.gram_row(p), at(block.precision, p));
+        let (row, precision) = (block.gram_row(p), block.precision(p));
         let g = path.iter().take(k).map(|&other| at(row, usize::from(other)));
         factor.couple(k, g, at(row, p), precision);
         let reference = at(block.reference, p);
-        let v = block.b_without(p, missing) + precision * (at(block.mean, p) - reference);
+        let v = block.b_without(p, missing) + precision * (block.mean(p) - reference);
         set(work.v, k, v - factor.explained(k, work.v));
         factor.settle(k);
         set(values, k, reference);
@@ -347,8 +348,8 @@ fn to_latents<T: Copy>(map: &mut Vec<u16, MAX_ACTIVE>, values: &mut [T], order: 
 }
 
 fn reborrow_block<'x, T>(memory: &'x mut BlockMemory<'_, T>) -> BlockMemory<'x, T> {
-    let BlockMemory { gram, b, onset, mean, precision, resting, reference } = memory;
-    BlockMemory { gram, b, onset, mean, precision, resting, reference }
+    let BlockMemory { gram, b, slab, resting, reference } = memory;
+    BlockMemory { gram, b, slab, resting, reference }
 }
 
 fn reborrow_sums<'x, T>(memory: &'x mut SumMemory<'_, T>) -> SumMemory<'x, T> {

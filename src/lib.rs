@@ -27,6 +27,7 @@ compile_error!("blobs are little-endian and read in place: big-endian targets ar
 
 mod bytes;
 mod error;
+mod exp;
 pub mod math;
 pub mod rng;
 mod slices;

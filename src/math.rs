@@ -40,9 +40,10 @@ pub trait Real:
     /// computed around a reference state. Rounding errors stay near 2^8 x 2^-24 = 1.5e-5 nats in
     /// `f32` and 2^20 x 2^-53 = 1e-10 nats in `f64`.
     const REFINE_ABOVE: Self;
-    /// A state this many nats below the largest one has weight below half a rounding unit
-    /// spread over 2^24 states: leaving it out of a sum does not show.
-    const NEGLIGIBLE: Self;
+    /// Digits of the mantissa.
+    const DIGITS: u32;
+    /// The scale of a [`crate::posterior::Joint`] is kept above this, so that its next factors cannot underflow.
+    const SMALL_SCALE: Self;
     /// Nats a state may rise above the anchor of the log-sum-exp before the sums are rescaled;
     /// its exponential is far from overflow in either precision.
     const HEADROOM: Self;
@@ -60,8 +61,15 @@ pub trait Real:
     fn ln(self) -> Self;
     /// Square root, correctly rounded.
     fn sqrt(self) -> Self;
+    /// At most ln of a positive number, by less than ln 2: read off its exponent.
+    fn ln_below(self) -> Self;
     /// Neither infinite nor NaN.
     fn is_finite(self) -> bool;
+
+    /// So many bits in nats.
+    fn from_bits_of_information(bits: u32) -> Self {
+        Self::from_f64(f64::from(bits) * core::f64::consts::LN_2)
+    }
 
     /// The larger of the two; `self` when `other` is NaN.
     fn max(self, other: Self) -> Self {
@@ -74,7 +82,8 @@ impl Real for f32 {
     const ONE: Self = 1.0;
     const HALF: Self = 0.5;
     const REFINE_ABOVE: Self = 256.0;
-    const NEGLIGIBLE: Self = 34.0;
+    const DIGITS: u32 = 24;
+    const SMALL_SCALE: Self = 1e-9;
     const HEADROOM: Self = 40.0;
     const SPLITTER: Self = 4097.0; // 2^12 + 1
 
@@ -86,7 +95,7 @@ impl Real for f32 {
     }
     #[cfg(not(feature = "micromath"))]
     fn exp(self) -> Self {
-        libm::expf(self)
+        crate::exp::exp_f32(self)
     }
     #[cfg(not(feature = "micromath"))]
     fn ln(self) -> Self {
@@ -104,6 +113,9 @@ impl Real for f32 {
     fn sqrt(self) -> Self {
         libm::sqrtf(self)
     }
+    fn ln_below(self) -> Self {
+        ((self.to_bits() >> 23) as i32 - 127) as f32 * core::f32::consts::LN_2
+    }
     fn is_finite(self) -> bool {
         f32::is_finite(self)
     }
@@ -114,7 +126,8 @@ impl Real for f64 {
     const ONE: Self = 1.0;
     const HALF: Self = 0.5;
     const REFINE_ABOVE: Self = 1_048_576.0;
-    const NEGLIGIBLE: Self = 54.0;
+    const DIGITS: u32 = 53;
+    const SMALL_SCALE: Self = 1e-60;
     const HEADROOM: Self = 40.0;
     const SPLITTER: Self = 134_217_729.0; // 2^27 + 1
 
@@ -125,13 +138,16 @@ impl Real for f64 {
         self
     }
     fn exp(self) -> Self {
-        libm::exp(self)
+        crate::exp::exp_f64(self)
     }
     fn ln(self) -> Self {
         libm::log(self)
     }
     fn sqrt(self) -> Self {
         libm::sqrt(self)
+    }
+    fn ln_below(self) -> Self {
+        ((self.to_bits() >> 52) as i32 - 1023) as f64 * core::f64::consts::LN_2
     }
     fn is_finite(self) -> bool {
         f64::is_finite(self)
@@ -230,9 +246,11 @@ mod tests {
     }
 
     #[test]
-    fn negligible_is_below_half_a_rounding_unit_over_many_states() {
-        // NEGLIGIBLE: 2^24 states, each at most e^-NEGLIGIBLE, stay below half an ulp of 1.
-        assert!(f64::exp(-f64::from(f32::NEGLIGIBLE)) * 16_777_216.0 < f64::from(f32::EPSILON) / 2.0);
-        assert!(f64::exp(-<f64 as Real>::NEGLIGIBLE) * 16_777_216.0 < f64::EPSILON / 2.0);
+    fn ln_below_is_within_ln_2() {
+        for x in [1e-30f32, 0.3, 0.5, 0.999, 1.0, 1.5, 7e20] {
+            let (exact, wide) = (Real::ln(x), Real::ln(f64::from(x)));
+            assert!(x.ln_below() <= exact + 1e-5 && exact - x.ln_below() < 0.694, "{x}");
+            assert!(f64::from(x).ln_below() <= wide + 1e-12 && wide - f64::from(x).ln_below() < 0.694, "{x}");
+        }
     }
 }

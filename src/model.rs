@@ -55,6 +55,17 @@ impl Shape {
         states
     }
 
+    /// There are at most 2 to this power states: cheap to tell, and close enough to say which of them matter.
+    pub(crate) const fn state_bits(&self) -> u32 {
+        const fn digits(n: usize) -> u32 {
+            usize::BITS - n.leading_zeros()
+        }
+        let (subsets, words) = (self.selected as u32, self.max_active as u32 * digits(self.selected));
+        let walked = if subsets < words { subsets } else { words };
+        let outside = digits(self.latents);
+        1 + if walked > outside { walked } else { outside }
+    }
+
     const fn check(&self) -> Result<(), ModelError> {
         if self.dims == 0 || self.dims > i32::MAX as usize / 8 {
             return Err(ModelError::Size { field: "dims" });

@@ -1,13 +1,37 @@
 //! Log joints to probabilities and moments, in one pass and constant memory.
 //!
-//! The log-sum-exp is anchored at a log joint seen early and rescaled only when a state rises far
+//! The log-sum-exp is anchored at a log joint seen early and lifted only when a state rises far
 //! above the anchor; states that cannot change the result get no exponential.
 
 use crate::arena::SumMemory;
 use crate::block::Block;
 use crate::math::Real;
 use crate::slices::{at, lower_row, set};
-use crate::states::{Path, StateModel};
+use crate::states::Path;
+
+/// p(y, s) of a state as e^exponent x scale, relative to the empty state. Determinants go into the scale, so no
+/// state needs a logarithm; it never exceeds 1, so the exponent bounds the log joint from above.
+#[derive(Clone, Copy)]
+pub(crate) struct Joint<T> {
+    pub exponent: T,
+    pub scale: T,
+}
+
+impl<T: Real> Joint<T> {
+    pub fn new(log_joint: T) -> Self {
+        Self { exponent: log_joint, scale: T::ONE }
+    }
+
+    /// The same with a scale that leaves room for more factors.
+    pub fn settled(self) -> Self {
+        if self.scale < T::SMALL_SCALE { Self::new(self.exponent + self.scale.ln()) } else { self }
+    }
+
+    /// At most the log joint, by less than ln 2.
+    fn ln_below(self) -> T {
+        self.exponent + self.scale.ln_below()
+    }
+}
 
 /// The continuous part of one state.
 pub(crate) struct Moments<'a, T> {
@@ -23,11 +47,14 @@ pub(crate) struct Moments<'a, T> {
 pub(crate) struct Sums<'x, 'b, T> {
     block: &'x Block<'b, T>,
     anchor: T,
-    total: T,
-    /// Largest log joint so far.
-    best: T,
-    /// Log joints this far below the largest do not show in any sum.
+    /// Exponents above this overflow sooner or later: the anchor must be lifted first.
+    ceiling: T,
+    /// Exponents below this do not show in any sum.
+    floor: T,
+    /// How far below the best state the floor is.
     negligible: T,
+    total: T,
+    best_weight: T,
     memory: SumMemory<'x, T>,
     best_path: &'x mut Path,
 }
@@ -40,10 +67,12 @@ pub(crate) struct Marginal<T> {
 }
 
 impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
-    /// `anchor`: a log joint that some state is known to reach.
+    /// `anchor`: a log joint that some state is known to reach; `state_bits`: there are no more states than 2 to
+    /// this power, so that those left out together stay below half a rounding unit of the total.
     pub fn new(
         block: &'x Block<'b, T>,
         anchor: T,
+        state_bits: u32,
         memory: SumMemory<'x, T>,
         best_path: &'x mut Path,
     ) -> Self {
@@ -51,90 +80,105 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
             sums.fill(T::ZERO);
         }
         best_path.clear();
-        Self { block, anchor, total: T::ZERO, best: anchor, negligible: T::NEGLIGIBLE, memory, best_path }
+        let negligible = T::from_bits_of_information(state_bits + T::DIGITS + 1);
+        Self {
+            block,
+            anchor,
+            ceiling: anchor + T::HEADROOM,
+            floor: anchor - negligible,
+            negligible,
+            total: T::ZERO,
+            best_weight: T::ZERO,
+            memory,
+            best_path,
+        }
     }
 
-    /// Whether a state with this log joint can change the result. Written so that NaN can: it must
-    /// reach the total and be reported.
-    fn matters(&self, log_joint: T) -> bool {
-        !(log_joint < self.best - self.negligible)
+    /// Whether no state with this exponent can change the result. NaN can: it must reach the total and be
+    /// reported.
+    #[inline(always)]
+    pub fn is_negligible(&self, exponent: T) -> bool {
+        exponent < self.floor
     }
 
-    /// The weight of a state; zero when it does not matter.
-    pub fn weight(&mut self, path: &[u16], log_joint: T, states: &mut impl StateModel<T>) -> T {
-        if log_joint - self.anchor > T::HEADROOM {
-            self.rescale(log_joint, states);
-        }
-        if log_joint >= self.best {
-            self.best = log_joint;
-            self.best_path.clear();
-            let _ = self.best_path.extend_from_slice(path); // a path is never longer than the capacity
-        }
-        if self.matters(log_joint) { (log_joint - self.anchor).exp() } else { T::ZERO }
+    /// Whether [`Sums::lift`] must come before [`Sums::weight`].
+    #[inline(always)]
+    pub fn is_too_high(&self, exponent: T) -> bool {
+        exponent > self.ceiling
     }
 
-    /// Turns the log joints of the states that add a position from `first` on to `path` into weights;
-    /// false when none of them matters.
-    pub fn weigh(
-        &mut self,
-        path: &[u16],
-        first: usize,
-        log_joints: &mut [T],
-        states: &mut impl StateModel<T>,
-    ) -> bool {
-        let log_joints = log_joints.get_mut(first..).unwrap_or(&mut []);
-        let mut any = false;
-        let mut better = None;
-        for (i, &log_joint) in (first..).zip(log_joints.iter()) {
-            any |= self.matters(log_joint);
-            if log_joint >= self.best {
-                self.best = log_joint;
-                better = Some(i);
-            }
+    /// The weight of a state that is not too high.
+    #[inline(always)]
+    pub fn weight(&self, joint: Joint<T>) -> T {
+        if self.is_negligible(joint.exponent) {
+            return T::ZERO;
         }
-        if !any {
-            log_joints.fill(T::ZERO);
-            return false;
+        (joint.exponent - self.anchor).exp() * joint.scale
+    }
+
+    /// Whether this is the largest weight so far.
+    #[inline(always)]
+    pub fn is_best(&self, weight: T) -> bool {
+        weight > self.best_weight
+    }
+
+    /// Takes note of the best state so far: `path` and the positions of `tail`.
+    #[cold]
+    #[inline(never)]
+    pub fn note_best(&mut self, weight: T, joint: Joint<T>, path: &[u16], tail: &[usize]) {
+        self.best_weight = weight;
+        self.floor = self.floor.max(joint.ln_below() - self.negligible);
+        self.best_path.clear();
+        let _ = self.best_path.extend_from_slice(path); // a path is never longer than the capacity
+        for &position in tail {
+            let _ = self.best_path.push(position as u16);
         }
-        if let Some(position) = better {
-            self.best_path.clear();
-            let _ = self.best_path.extend_from_slice(path);
-            let _ = self.best_path.push(position as u16); // no longer than the capacity
+    }
+
+    /// Raises the anchor to a state that is too high. Returns the factor that all weights so far have
+    /// to be multiplied with; these sums have been.
+    #[cold]
+    #[inline(never)]
+    pub fn lift(&mut self, joint: Joint<T>) -> T {
+        let anchor = joint.ln_below().max(joint.exponent - T::HALF * T::HEADROOM);
+        let factor = (self.anchor - anchor).exp();
+        self.anchor = anchor;
+        self.ceiling = anchor + T::HEADROOM;
+        self.total *= factor;
+        self.best_weight *= factor;
+        let SumMemory { on, off, first, square, second } = &mut self.memory;
+        for sums in [on, off, first, square, second] {
+            sums.iter_mut().for_each(|sum| *sum *= factor);
         }
-        if self.best - self.anchor > T::HEADROOM {
-            self.rescale(self.best, states);
-        }
-        let floor = self.best - self.negligible;
-        for weight in log_joints.iter_mut() {
-            *weight = if *weight < floor { T::ZERO } else { (*weight - self.anchor).exp() };
-        }
-        true
+        factor
     }
 
     /// Takes the sums over all states with exactly `members` of the reference on: by position, with the
-    /// members' coefficients about x0, second moments as rows of an upper triangle.
-    pub fn collect(&mut self, members: &[u16], mass: T, on: &[T], first: &[T], second: &[T]) {
+    /// members' coefficients about x0; `sums` are of s, x and x^2, `second` of x x' (rows of an upper triangle
+    /// without its diagonal).
+    pub fn collect(&mut self, members: &[u16], mass: T, sums: &[[T; 3]], second: &[T]) {
         let s = self.block.len();
         self.total += mass;
         self.add_off(self.block.missing(members), mass);
-        for p in 0..s {
-            let add = |sums: &mut [T], value: T| set(sums, p, at(sums, p) + value);
-            add(self.memory.on, at(on, p));
-            add(self.memory.first, at(first, p));
-            add(self.memory.square, at(second, p * (s + 1)));
+        let memory = &mut self.memory;
+        let totals = memory.on.iter_mut().zip(memory.first.iter_mut()).zip(memory.square.iter_mut());
+        for (((on, first), square), sums) in totals.zip(sums) {
+            *on += sums[0];
+            *first += sums[1];
+            *square += sums[2];
         }
         if self.memory.second.is_empty() {
             return;
         }
         // About zero again: <x x'> = <d d'> + x0 <d'> + x0' <d> + x0 x0' with d = x - x0.
         let x0 = |p: usize| if members.contains(&(p as u16)) { at(self.block.reference, p) } else { T::ZERO };
-        for p in 0..s {
-            for q in p..s {
-                let both_on = if x0(p) != T::ZERO && x0(q) != T::ZERO { mass } else { T::ZERO };
-                let value = at(second, p * s + q)
-                    + x0(p) * at(first, q)
-                    + x0(q) * at(first, p)
-                    + x0(p) * x0(q) * both_on;
+        for (p, sums_p) in sums.iter().enumerate() {
+            let x0_p = x0(p);
+            for (q, sums_q) in sums.iter().enumerate().skip(p) {
+                let x0_q = x0(q);
+                let both_on = if x0_p != T::ZERO && x0_q != T::ZERO { mass } else { T::ZERO };
+                let about = if p == q { sums_p[2] } else { at(second, p * s + q) };
+                let value = about + x0_p * sums_q[1] + x0_q * sums_p[1] + x0_p * x0_q * both_on;
                 for place in [p * s + q, q * s + p].into_iter().take(if p == q { 1 } else { 2 }) {
                     set(self.memory.second, place, at(self.memory.second, place) + value);
                 }
@@ -163,13 +207,14 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
     /// returns its weight and whether it is the best state so far. Its log joint is at most the
     /// anchor: such states are known before the walk.
     pub fn add_outside(&mut self, log_joint: T) -> (T, bool) {
-        if !self.matters(log_joint) {
-            return (T::ZERO, false);
+        let weight = self.weight(Joint::new(log_joint));
+        let is_best = self.is_best(weight);
+        if is_best {
+            self.best_weight = weight;
         }
-        let weight = (log_joint - self.anchor).exp();
         self.total += weight;
         self.add_off(u32::MAX, weight);
-        (weight, log_joint >= self.best)
+        (weight, is_best)
     }
 
     /// The best state so far.
@@ -207,6 +252,11 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         Marginal { activity, mean, variance: within + given_on * mean * off.max(T::ZERO) }
     }
 
+    /// Whether second moments are not asked for.
+    pub fn lacks_second(&self) -> bool {
+        self.memory.second.is_empty()
+    }
+
     /// Turns the sums of second moments into `<(s.z)(s.z)^T>`, by position.
     pub fn finish_second(&mut self) {
         let scale = self.scale();
@@ -220,17 +270,6 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         for m in self.block.members_in(mask) {
             set(self.memory.off, m, at(self.memory.off, m) + weight);
         }
-    }
-
-    fn rescale(&mut self, log_joint: T, states: &mut impl StateModel<T>) {
-        let factor = (self.anchor - log_joint).exp();
-        self.anchor = log_joint;
-        self.total *= factor;
-        let SumMemory { on, off, first, square, second } = &mut self.memory;
-        for sums in [on, off, first, square, second] {
-            sums.iter_mut().for_each(|sum| *sum *= factor);
-        }
-        states.rescale(factor);
     }
 
     /// q (Lambda + kappa kappa^T), both triangles.

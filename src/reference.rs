@@ -94,8 +94,8 @@ fn loudest<T: Real>(block: &Block<'_, T>, b: &[T]) -> (u16, T) {
     let mut best = (0, T::ZERO);
     for (p, &b) in (0u16..).zip(b).take(block.len()) {
         let i = usize::from(p);
-        let (gram, precision) = (at(block.gram_row(i), i), at(block.precision, i));
-        let (mean, variance) = (at(block.mean, i), T::ONE / (gram + precision));
+        let (gram, precision) = (at(block.gram_row(i), i), block.precision(i));
+        let (mean, variance) = (block.mean(i), T::ONE / (gram + precision));
         let gain = if block.members.contains(&p) {
             // Already on: what moving its coefficient gains.
             let v = b + precision * (mean - at(block.reference, i));
@@ -118,10 +118,10 @@ fn find_members<T: Real>(block: &mut Block<'_, T>, most: usize, scratch: &mut Sc
         // Couple the members that are not in the factor yet.
         while let Some(&member) = block.members.get(k) {
             let p = usize::from(member);
-            let (row, precision) = (block.gram_row(p), at(block.precision, p));
+            let (row, precision) = (block.gram_row(p), block.precision(p));
             let g = block.members.iter().take(k).map(|&m| at(row, usize::from(m)));
             scratch.factor.couple(k, g, at(row, p), precision);
-            let v = at(block.b, p) + precision * (at(block.mean, p) - at(block.reference, p));
+            let v = at(block.b, p) + precision * (block.mean(p) - at(block.reference, p));
             let t = v - scratch.factor.explained(k, scratch.forward);
             set(scratch.forward, k, t);
             scratch.factor.settle(k);

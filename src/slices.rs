@@ -30,6 +30,12 @@ pub(crate) fn at<T: Real>(values: &[T], index: usize) -> T {
     values.get(index).copied().unwrap_or(T::ZERO)
 }
 
+/// Row `index`, or zeros.
+#[inline(always)]
+pub(crate) fn row<T: Real, const N: usize>(rows: &[[T; N]], index: usize) -> [T; N] {
+    rows.get(index).copied().unwrap_or([T::ZERO; N])
+}
+
 /// Sets entry `index`.
 #[inline(always)]
 pub(crate) fn set<T>(values: &mut [T], index: usize, value: T) {

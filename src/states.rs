@@ -1,37 +1,52 @@
 //! The walk over the kept states, depth first, and what a model kind has to provide for it.
 //!
-//! States are subsets of positions (see [`crate::block`]), grown in ascending order. All children of a
-//! state are evaluated together, before any of them is looked at. Siblings are visited from the last
-//! position down; the caller puts promising latents last, so that the probable states come early.
+//! States are subsets of positions (see [`crate::block`]), grown in ascending order. Siblings are visited from
+//! the last position down; the caller puts promising latents last, so that the probable states come early.
 //!
-//! On the way back up a kind turns the sums over a subtree into sums for its parent, so nothing is
-//! done per state that can be done per subtree.
+//! Most states are *leaves*, with as many latents on as there may be. They are evaluated and summed where they
+//! are met, together with the state they belong to (a *twig*). For the others a kind turns the sums over a
+//! subtree into sums for its parent on the way back up, so nothing is done per state that can be done per subtree.
 
 use crate::capacity::MAX_ACTIVE;
 use crate::math::Real;
-use crate::posterior::Sums;
-use crate::slices::{at, span_mut};
+use crate::posterior::{Joint, Sums};
 use heapless::Vec;
 
 /// A set of active latents, by position.
 pub(crate) type Path = Vec<u16, MAX_ACTIVE>;
 
-/// How one model kind evaluates states along the walk; `k` is the number of active latents.
+/// How one model kind evaluates states along the walk. A state is `path`, or has `k` latents on.
 pub(crate) trait StateModel<T> {
-    /// Goes down to the child that adds `new` to the current state with `k` on.
+    /// The state that adds `new` to the current one, which has `k` on.
+    fn step(&mut self, k: usize, new: usize) -> Joint<T>;
+    /// Goes there.
     fn descend(&mut self, k: usize, new: usize);
-    /// Log joints of the states that add position p to the current one, for p from `first` on.
-    fn children(&mut self, k: usize, first: usize, log_joint: T, children: &mut [T]);
     /// Starts the sums of the subtree of `path`, the current state, with its own weight.
     fn open(&mut self, path: &[u16], weight: T, sums: &mut Sums<'_, '_, T>);
-    /// Adds the children of `path` from `first` on, which have no children, to these sums.
-    fn add_leaves(&mut self, path: &[u16], first: usize, weights: &[T], sums: &mut Sums<'_, '_, T>);
+    /// Adds the state `joint` that `new` gives together with `path`, and its children, which have none.
+    fn add_twig(&mut self, path: &[u16], new: usize, joint: Joint<T>, sums: &mut Sums<'_, '_, T>);
+    /// Adds the children of `path` from `first` on, which have none.
+    fn add_leaves(&mut self, path: &[u16], first: usize, sums: &mut Sums<'_, '_, T>);
     /// Comes back from the child that added `new`: adds the sums of its subtree to those of its parent.
     fn ascend(&mut self, k: usize, new: usize);
-    /// The last three in one, for a state whose children have none.
-    fn ascend_leaves(&mut self, path: &[u16], weight: T, weights: &[T], sums: &mut Sums<'_, '_, T>);
     /// Multiplies all sums the kind keeps itself.
     fn rescale(&mut self, factor: T);
+
+    /// The weight of the state `path` with the positions of `tail`.
+    fn weigh(&mut self, joint: Joint<T>, path: &[u16], tail: &[usize], sums: &mut Sums<'_, '_, T>) -> T
+    where
+        T: Real,
+    {
+        if sums.is_too_high(joint.exponent) {
+            let factor = sums.lift(joint);
+            self.rescale(factor);
+        }
+        let weight = sums.weight(joint);
+        if sums.is_best(weight) {
+            sums.note_best(weight, joint, path, tail);
+        }
+        weight
+    }
 }
 
 /// Which states a walk visits.
@@ -45,13 +60,10 @@ pub(crate) struct Room {
     pub max_active: usize,
 }
 
-/// Visits all states in `room` that add latents to the current one, whose log joint is given and whose
-/// sums are open. `log_joints` is scratch, `positions` numbers for every k up to `max_active`.
+/// Visits all states in `room` that add latents to the current one, whose sums are open.
 pub(crate) fn walk<T: Real>(
     room: Room,
     path: &mut Path,
-    log_joint: T,
-    log_joints: &mut [T],
     states: &mut impl StateModel<T>,
     sums: &mut Sums<'_, '_, T>,
 ) {
@@ -60,13 +72,8 @@ pub(crate) fn walk<T: Real>(
     if root >= max_active || first >= positions {
         return;
     }
-    let row = |k: usize| k * positions;
-    let children = span_mut(log_joints, row(root), positions);
-    states.children(root, first, log_joint, children);
     if root + 1 == max_active {
-        if sums.weigh(path, first, children, states) {
-            states.add_leaves(path, first, children, sums);
-        }
+        states.add_leaves(path, first, sums);
         return;
     }
     let mut candidates = positions; // those below are still to come at this depth
@@ -84,27 +91,17 @@ pub(crate) fn walk<T: Real>(
         }
         candidates -= 1;
         let new = candidates;
-        let log_joint = at(log_joints, row(k) + new);
+        let joint = states.step(k, new);
+        if k + 2 == max_active {
+            states.add_twig(path, new, joint, sums);
+            continue;
+        }
+        states.descend(k, new);
         if path.push(new as u16).is_err() {
             return; // max_active is within the capacity
         }
-        states.descend(k, new);
-        let children = span_mut(log_joints, row(k + 1), positions);
-        states.children(k + 1, new + 1, log_joint, children);
-        if k + 2 < max_active {
-            let weight = sums.weight(path, log_joint, states);
-            states.open(path, weight, sums);
-            candidates = positions;
-        } else {
-            // The state itself first, so that it can lift the anchor before its children's weights count,
-            // and again, in case they did.
-            sums.weight(path, log_joint, states);
-            let any = sums.weigh(path, new + 1, children, states);
-            let weight = sums.weight(path, log_joint, states);
-            if any || !(weight <= T::ZERO) {
-                states.ascend_leaves(path, weight, children, sums);
-            }
-            path.pop();
-        }
+        let weight = states.weigh(joint, path, &[], sums);
+        states.open(path, weight, sums);
+        candidates = positions;
     }
 }

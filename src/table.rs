@@ -16,7 +16,7 @@ use crate::block::Block;
 use crate::capacity::MAX_ACTIVE;
 use crate::math::{Real, binomial};
 use crate::model::StateTable;
-use crate::posterior::{Moments, Sums};
+use crate::posterior::{Joint, Moments, Sums};
 use crate::slices::{at, copy, dot, lower_row, lower_row_mut, set, span, span_mut, triangle};
 use crate::states::{Path, Room, StateModel, walk};
 use heapless::Vec;
@@ -77,11 +77,11 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
     fn slab_pull(&self, i: usize, path: &[u16], precisions: &[T]) -> T {
         let away = |j: usize| {
             let p = usize::from(path.get(j).copied().unwrap_or_default());
-            at(self.block.mean, p) - at(self.memory.coupling, j)
+            self.block.mean(p) - at(self.memory.coupling, j)
         };
         if !self.table.full_slab {
             let p = usize::from(path.get(i).copied().unwrap_or_default());
-            return at(self.block.precision, p) * away(i);
+            return self.block.precision(p) * away(i);
         }
         let mut pull = T::ZERO;
         for j in 0..path.len() {
@@ -130,7 +130,7 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
         }
         for (i, &p) in path.iter().enumerate() {
             let pull = self.slab_pull(i, path, precisions);
-            log_joint -= T::HALF * pull * (at(self.block.mean, usize::from(p)) - at(self.memory.coupling, i));
+            log_joint -= T::HALF * pull * (self.block.mean(usize::from(p)) - at(self.memory.coupling, i));
             set(self.memory.v, i, at(self.memory.v, i) + pull);
         }
         for i in (0..k).rev() {
@@ -182,34 +182,25 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
     }
 
     /// All states: their sums go to `sums`.
-    pub fn walk_all(&mut self, max_active: usize, log_joints: &mut [T], sums: &mut Sums<'_, '_, T>) {
-        let empty = self.evaluate(&[]);
-        let weight = sums.weight(&[], empty, self);
+    pub fn walk_all(&mut self, max_active: usize, sums: &mut Sums<'_, '_, T>) {
+        let empty = Joint::new(self.evaluate(&[]));
+        let weight = self.weigh(empty, &[], &[], sums);
         self.open(&[], weight, sums);
         let room = Room { first: 0, positions: self.block.len(), max_active };
-        walk(room, &mut Path::new(), empty, log_joints, self, sums);
+        walk(room, &mut Path::new(), self, sums);
     }
 }
 
 /// Nothing is shared between states, so each is added as it comes.
 impl<T: Real> StateModel<T> for Tabled<'_, '_, '_, T> {
-    fn descend(&mut self, k: usize, new: usize) {
+    fn step(&mut self, k: usize, new: usize) -> Joint<T> {
         self.path.truncate(k);
         let _ = self.path.push(new as u16); // no longer than max_active
         let path = self.path.clone();
-        self.rank(&path);
+        Joint::new(self.evaluate(&path))
     }
 
-    fn children(&mut self, k: usize, first: usize, _: T, children: &mut [T]) {
-        self.path.truncate(k);
-        let mut child = self.path.clone();
-        for p in first..self.block.len() {
-            let _ = child.push(p as u16);
-            let log_joint = self.evaluate(&child);
-            set(children, p, log_joint);
-            child.pop();
-        }
-    }
+    fn descend(&mut self, _: usize, _: usize) {}
 
     fn open(&mut self, path: &[u16], weight: T, sums: &mut Sums<'_, '_, T>) {
         if !(weight <= T::ZERO) {
@@ -217,23 +208,25 @@ impl<T: Real> StateModel<T> for Tabled<'_, '_, '_, T> {
         }
     }
 
-    fn add_leaves(&mut self, path: &[u16], first: usize, weights: &[T], sums: &mut Sums<'_, '_, T>) {
-        let mut child = Path::new();
-        let _ = child.extend_from_slice(path); // shorter than max_active
-        for (p, &weight) in weights.iter().enumerate().skip(first) {
-            let _ = child.push(p as u16);
-            self.open(&child, weight, sums);
-            child.pop();
+    fn add_twig(&mut self, path: &[u16], new: usize, joint: Joint<T>, sums: &mut Sums<'_, '_, T>) {
+        let weight = self.weigh(joint, path, &[new], sums);
+        let mut twig = Path::new();
+        let _ = twig.extend_from_slice(path); // shorter than max_active
+        let _ = twig.push(new as u16);
+        self.open(&twig, weight, sums);
+        self.add_leaves(&twig, new + 1, sums);
+    }
+
+    fn add_leaves(&mut self, path: &[u16], first: usize, sums: &mut Sums<'_, '_, T>) {
+        for new in first..self.block.len() {
+            let joint = self.step(path.len(), new);
+            let leaf = self.path.clone();
+            let weight = self.weigh(joint, &leaf, &[], sums);
+            self.open(&leaf, weight, sums);
         }
     }
 
     fn ascend(&mut self, _: usize, _: usize) {}
-
-    fn ascend_leaves(&mut self, path: &[u16], weight: T, weights: &[T], sums: &mut Sums<'_, '_, T>) {
-        self.open(path, weight, sums);
-        let first = path.last().map_or(0, |&last| usize::from(last) + 1);
-        self.add_leaves(path, first, weights, sums);
-    }
 
     fn rescale(&mut self, _: T) {}
 }
