@@ -7,7 +7,7 @@ use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::error::Error;
 use crate::math::Real;
 use crate::model::Shape;
-use crate::slices::triangle;
+use crate::slices::{pairs, triangle};
 
 /// What inference reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Detail {
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
     let block = s * s + 8 * s;
-    let path = (6 * a + 1) * s + (a + a.saturating_sub(2)) * s * s + 5 * a + 3;
+    let path = (6 * a + 1) * s + 2 * (a - 1) * pairs(s) + 5 * a + 3;
     let work = triangle(a - 1) + 5 * a;
     let marginals = 2 * d + 4 * h + block + path + work + 4 * s + a;
     match detail {
@@ -89,14 +89,14 @@ pub(crate) struct PathMemory<'m, T> {
     pub candidates: &'m mut [[T; 2]],
     /// G_np / pivot of the latent n that was added. (A x S)
     pub ratio: &'m mut [T],
-    /// G_pq without what they explain, but for none and for the most active latents. ((A - 2) x S x S)
+    /// G_pq without what they explain, rows of a triangle without diagonal. ((A - 1) x S (S - 1) / 2)
     pub cross: &'m mut [T],
     /// Coefficient and variance of the latent that was added. (A)
     pub steps: &'m mut [[T; 2]],
     /// Exponent and scale of the state. (A + 1)
     pub joints: &'m mut [[T; 2]],
-    /// Sums over the subtree: weights (A + 1), of s_p, x_p and x_p^2 (A x S), of x_p x_q (A x S x S, upper
-    /// triangles without diagonal).
+    /// Sums over the subtree: weights (A + 1), of s_p, x_p and x_p^2 (A x S), of x_p x_q (triangles
+    /// like those of `cross`).
     pub mass: &'m mut [T],
     pub sums: &'m mut [[T; 3]],
     pub second: &'m mut [T],
@@ -162,12 +162,12 @@ impl<'m, T: Real> Arena<'m, T> {
             path: PathMemory {
                 candidates: take(2 * a * s)?.as_chunks_mut().0,
                 ratio: take(a * s)?,
-                cross: take(a.saturating_sub(2) * s * s)?,
+                cross: take((a - 1) * pairs(s))?,
                 steps: take(2 * a)?.as_chunks_mut().0,
                 joints: take(2 * (a + 1))?.as_chunks_mut().0,
                 mass: take(a + 1)?,
                 sums: take(3 * a * s)?.as_chunks_mut().0,
-                second: take(a * s * s)?,
+                second: take((a - 1) * pairs(s))?,
                 moved: take(s)?,
             },
             work: WorkMemory {

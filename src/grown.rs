@@ -30,7 +30,7 @@ use crate::arena::PathMemory;
 use crate::block::Block;
 use crate::math::Real;
 use crate::posterior::{Joint, Sums};
-use crate::slices::{at, row, set, span};
+use crate::slices::{at, pairs, row, set, span};
 use crate::states::{Path, Room, StateModel, walk};
 
 pub(crate) struct Grown<'x, 'b, 'm, T> {
@@ -82,7 +82,7 @@ impl<'x, 'b, 'm, T: Real> Grown<'x, 'b, 'm, T> {
         }
         let s = self.block.len();
         let memory = &self.memory;
-        sums.collect(members, at(memory.mass, 0), span(memory.sums, 0, s), span(memory.second, 0, s * s));
+        sums.collect(members, at(memory.mass, 0), span(memory.sums, 0, s), span(memory.second, 0, pairs(s)));
     }
 
     /// Goes to the state that has exactly these members of the reference on (ascending). All states
@@ -93,6 +93,8 @@ impl<'x, 'b, 'm, T: Real> Grown<'x, 'b, 'm, T> {
             let entry = [at(self.block.gram_row(p), p), self.block.b_without(p, missing)];
             set(self.memory.candidates, p, entry);
         }
+        let above = (0..s).flat_map(|p| span(self.block.gram, p * s + p + 1, s - p - 1));
+        self.memory.cross.iter_mut().zip(above).for_each(|(cross, &g)| *cross = g);
         let mut joint = Joint::new(self.block.energy_without(missing));
         for (k, &member) in members.iter().enumerate() {
             let p = usize::from(member);
@@ -126,8 +128,12 @@ impl<T: Real> StateModel<T> for Grown<'_, '_, '_, T> {
         self.open_at(path.len(), from, weight);
     }
 
-    fn add_twig(&mut self, path: &[u16], new: usize, joint: Joint<T>, sums: &mut Sums<'_, '_, T>) {
-        self.twig(path, new, joint, sums);
+    fn add_twigs(&mut self, path: &[u16], first: usize, sums: &mut Sums<'_, '_, T>) {
+        while let Some(too_high) = self.twigs(path, first, sums) {
+            let factor = sums.lift(too_high);
+            self.rescale(factor);
+            self.clear(path.len(), first);
+        }
     }
 
     fn add_leaves(&mut self, path: &[u16], first: usize, sums: &mut Sums<'_, '_, T>) {

@@ -154,8 +154,8 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
     }
 
     /// Takes the sums over all states with exactly `members` of the reference on: by position, with the
-    /// members' coefficients about x0; `sums` are of s, x and x^2, `second` of x x' (rows of an upper triangle
-    /// without its diagonal).
+    /// members' coefficients about x0; `sums` are of s, x and x^2, `second` of x x' (rows of a triangle without
+    /// diagonal).
     pub fn collect(&mut self, members: &[u16], mass: T, sums: &[[T; 3]], second: &[T]) {
         let s = self.block.len();
         self.total += mass;
@@ -172,12 +172,13 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         }
         // About zero again: <x x'> = <d d'> + x0 <d'> + x0' <d> + x0 x0' with d = x - x0.
         let x0 = |p: usize| if members.contains(&(p as u16)) { at(self.block.reference, p) } else { T::ZERO };
+        let mut second = second.iter();
         for (p, sums_p) in sums.iter().enumerate() {
             let x0_p = x0(p);
             for (q, sums_q) in sums.iter().enumerate().skip(p) {
                 let x0_q = x0(q);
                 let both_on = if x0_p != T::ZERO && x0_q != T::ZERO { mass } else { T::ZERO };
-                let about = if p == q { sums_p[2] } else { at(second, p * s + q) };
+                let about = if p == q { sums_p[2] } else { second.next().copied().unwrap_or(T::ZERO) };
                 let value = about + x0_p * sums_q[1] + x0_q * sums_p[1] + x0_p * x0_q * both_on;
                 for place in [p * s + q, q * s + p].into_iter().take(if p == q { 1 } else { 2 }) {
                     set(self.memory.second, place, at(self.memory.second, place) + value);

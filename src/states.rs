@@ -3,8 +3,8 @@
 //! States are subsets of positions (see [`crate::block`]), grown in ascending order. Siblings are visited from
 //! the last position down; the caller puts promising latents last, so that the probable states come early.
 //!
-//! Most states are *leaves*, with as many latents on as there may be. They are evaluated and summed where they
-//! are met, together with the state they belong to (a *twig*). For the others a kind turns the sums over a
+//! Most states are *leaves*, with as many latents on as there may be, or *twigs*, with one less. They are evaluated
+//! and summed where they are met. For the others a kind turns the sums over a
 //! subtree into sums for its parent on the way back up, so nothing is done per state that can be done per subtree.
 
 use crate::capacity::MAX_ACTIVE;
@@ -23,9 +23,9 @@ pub(crate) trait StateModel<T> {
     fn descend(&mut self, k: usize, new: usize);
     /// Starts the sums of the subtree of `path`, the current state, with its own weight.
     fn open(&mut self, path: &[u16], weight: T, sums: &mut Sums<'_, '_, T>);
-    /// Adds the state `joint` that `new` gives together with `path`, and its children, which have none.
-    fn add_twig(&mut self, path: &[u16], new: usize, joint: Joint<T>, sums: &mut Sums<'_, '_, T>);
-    /// Adds the children of `path` from `first` on, which have none.
+    /// Adds all states that add one or two latents from `first` on to `path`, the current state.
+    fn add_twigs(&mut self, path: &[u16], first: usize, sums: &mut Sums<'_, '_, T>);
+    /// Adds all that add one.
     fn add_leaves(&mut self, path: &[u16], first: usize, sums: &mut Sums<'_, '_, T>);
     /// Comes back from the child that added `new`: adds the sums of its subtree to those of its parent.
     fn ascend(&mut self, k: usize, new: usize);
@@ -72,9 +72,10 @@ pub(crate) fn walk<T: Real>(
     if root >= max_active || first >= positions {
         return;
     }
-    if root + 1 == max_active {
-        states.add_leaves(path, first, sums);
-        return;
+    match max_active - root {
+        1 => return states.add_leaves(path, first, sums),
+        2 => return states.add_twigs(path, first, sums),
+        _ => {}
     }
     let mut candidates = positions; // those below are still to come at this depth
     loop {
@@ -92,16 +93,18 @@ pub(crate) fn walk<T: Real>(
         candidates -= 1;
         let new = candidates;
         let joint = states.step(k, new);
-        if k + 2 == max_active {
-            states.add_twig(path, new, joint, sums);
-            continue;
-        }
         states.descend(k, new);
         if path.push(new as u16).is_err() {
             return; // max_active is within the capacity
         }
         let weight = states.weigh(joint, path, &[], sums);
         states.open(path, weight, sums);
-        candidates = positions;
+        if k + 3 < max_active {
+            candidates = positions;
+        } else {
+            states.add_twigs(path, new + 1, sums);
+            path.pop();
+            states.ascend(k, new);
+        }
     }
 }

@@ -208,13 +208,14 @@ impl<T: Real> StateModel<T> for Tabled<'_, '_, '_, T> {
         }
     }
 
-    fn add_twig(&mut self, path: &[u16], new: usize, joint: Joint<T>, sums: &mut Sums<'_, '_, T>) {
-        let weight = self.weigh(joint, path, &[new], sums);
-        let mut twig = Path::new();
-        let _ = twig.extend_from_slice(path); // shorter than max_active
-        let _ = twig.push(new as u16);
-        self.open(&twig, weight, sums);
-        self.add_leaves(&twig, new + 1, sums);
+    fn add_twigs(&mut self, path: &[u16], first: usize, sums: &mut Sums<'_, '_, T>) {
+        for new in first..self.block.len() {
+            let joint = self.step(path.len(), new);
+            let twig = self.path.clone();
+            let weight = self.weigh(joint, &twig, &[], sums);
+            self.open(&twig, weight, sums);
+            self.add_leaves(&twig, new + 1, sums);
+        }
     }
 
     fn add_leaves(&mut self, path: &[u16], first: usize, sums: &mut Sums<'_, '_, T>) {

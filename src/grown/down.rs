@@ -4,7 +4,7 @@ use super::Grown;
 use crate::math::Real;
 use crate::posterior::Joint;
 use crate::select::gain;
-use crate::slices::{row, set, span, span_mut, split};
+use crate::slices::{pairs, row, set, span, span_mut, split};
 
 /// One latent added to a state, evaluated: a function of what the state leaves of it alone.
 pub(super) struct Added<T> {
@@ -50,18 +50,15 @@ impl<T: Real> Grown<'_, '_, '_, T> {
 
     /// What adding `new`, already evaluated, to the current state with `k` on leaves of the latents after it.
     pub(super) fn eliminate(&mut self, k: usize, new: usize) {
-        if k + 1 >= self.max_active {
-            return; // nothing can be added to it
-        }
         let s = self.block.len();
         let (from, rest) = (new + 1, s.wrapping_sub(new + 1));
+        if k + 1 >= self.max_active || rest == 0 {
+            return; // nothing can be added to it
+        }
         let [tau, variance] = row(self.memory.steps, k);
-        let (cross_above, cross_below) = split(self.memory.cross, k * s * s);
-        let above = match k.checked_sub(1) {
-            None => &*self.block.gram,
-            Some(depth) => span(cross_above, depth * s * s, s * s),
-        };
-        let coupling = span(above, new * s + from, rest);
+        let tail = self.triangle_tail(k, rest);
+        let (cross, cross_below) = split(self.memory.cross, (k + 1) * pairs(s));
+        let (coupling, cross) = split(span_mut(cross, tail.wrapping_sub(rest), rest + pairs(rest)), rest);
         let ratio = span_mut(self.memory.ratio, k * s + from, rest);
         let (now, next) = split(self.memory.candidates, (k + 1) * s);
         let rows = span(now, k * s + from, rest).iter().zip(span_mut(next, from, rest));
@@ -69,15 +66,24 @@ impl<T: Real> Grown<'_, '_, '_, T> {
             *ratio = g * variance;
             *next = [(left - g * *ratio).max(T::ZERO), seen - g * tau];
         }
-        if k + 2 < self.max_active {
-            for (i, &r) in ratio.iter().enumerate() {
-                let start = (from + i) * s + from + i + 1;
-                let rest = rest.wrapping_sub(i + 1);
-                let rows = span_mut(cross_below, start, rest).iter_mut().zip(span(above, start, rest));
-                for ((cross, &above), &g) in rows.zip(coupling.get(i + 1..).unwrap_or(&[])) {
-                    *cross = above - r * g;
-                }
+        // Row by row of the triangle; missing where no pair can be added any more.
+        let below = span_mut(cross_below, tail.wrapping_sub(k * pairs(s)), pairs(rest));
+        let (mut coupling, mut ratio, mut cross, mut below) = (&*coupling, &*ratio, &*cross, below);
+        while let Some((_, couplings)) = coupling.split_first()
+            && let Some((&r, ratios)) = ratio.split_first()
+            && let Some((row, rows)) = cross.split_at_checked(couplings.len())
+            && let Some((out, outs)) = below.split_at_mut_checked(couplings.len())
+        {
+            for ((out, &above), &g) in out.iter_mut().zip(row).zip(couplings) {
+                *out = above - r * g;
             }
+            (coupling, ratio, cross, below) = (couplings, ratios, rows, outs);
         }
+    }
+
+    /// Where, in the triangle of a state with `k` on, the rows of its last `rest` latents begin: what belongs to
+    /// the latents after one is always the end of what belongs to it.
+    pub(super) fn triangle_tail(&self, k: usize, rest: usize) -> usize {
+        ((k + 1) * pairs(self.block.len())).wrapping_sub(pairs(rest))
     }
 }

@@ -4,111 +4,104 @@ use super::Grown;
 use super::down::{add, coefficient, shrink};
 use crate::math::Real;
 use crate::posterior::{Joint, Sums};
-use crate::slices::{at, row, set, span, span_mut, split};
-use crate::states::StateModel;
-
-/// What the leaves of a twig add to the sums of its own latent.
-struct Foliage<T> {
-    mass: T,
-    /// ratio.E
-    ratio_first: T,
-    /// ratio.F ratio
-    ratio_second: T,
-}
+use crate::slices::{at, pairs, row, set, span, span_mut, split};
 
 impl<T: Real> Grown<'_, '_, '_, T> {
     /// Empty sums, but for its own weight, for the subtree of a state with `k` on that adds latents from `from` on.
     pub(super) fn open_at(&mut self, k: usize, from: usize, weight: T) {
+        set(self.memory.mass, k, weight);
+        self.clear(k, from);
+    }
+
+    /// Sums of zero for the latents from `from` on.
+    pub(super) fn clear(&mut self, k: usize, from: usize) {
         let s = self.block.len();
         let rest = s.wrapping_sub(from);
-        set(self.memory.mass, k, weight);
         span_mut(self.memory.sums, k * s + from, rest).fill([T::ZERO; 3]);
-        span_mut(self.memory.second, (k * s + from) * s, rest * s).fill(T::ZERO);
+        span_mut(self.memory.second, self.triangle_tail(k, rest), pairs(rest)).fill(T::ZERO);
     }
 
-    /// Adds the sums of a subtree to those of the latent `new` that was added last, the state having had `k` on.
-    fn add_own(&mut self, k: usize, new: usize, mass: T, ratio_first: T, ratio_second: T) {
-        let [tau, variance] = row(self.memory.steps, k);
-        let place = k * self.block.len() + new;
-        let [on, first, square] = row(self.memory.sums, place);
-        let second = mass * (tau * tau + variance) - (tau + tau) * ratio_first + ratio_second;
-        set(self.memory.sums, place, [on + mass, first + (mass * tau - ratio_first), square + second]);
-        set(self.memory.mass, k, at(self.memory.mass, k) + mass);
-    }
-
-    /// A state without children.
+    /// A state without children: adds `new` to one with `k` on.
     pub(super) fn leaf(&mut self, k: usize, new: usize, weight: T) {
-        self.add_own(k, new, weight, T::ZERO, T::ZERO);
+        self.add_own(k, new, [weight, T::ZERO, T::ZERO]);
     }
 
-    /// The state that adds `new` to `path`, and all that add one more.
-    pub(super) fn twig(&mut self, path: &[u16], new: usize, joint: Joint<T>, sums: &mut Sums<'_, '_, T>) {
-        let mass = self.weigh(joint, path, &[new], sums);
-        let mut foliage = Foliage { mass, ratio_first: T::ZERO, ratio_second: T::ZERO };
-        let mut from = new + 1;
-        while let Some((leaf, too_high)) = self.foliage(path, [new, from], joint, &mut foliage, sums) {
-            let factor = sums.lift(too_high);
-            self.rescale(factor);
-            for sum in [&mut foliage.mass, &mut foliage.ratio_first, &mut foliage.ratio_second] {
-                *sum *= factor;
-            }
-            from = leaf;
-        }
-        let Foliage { mass, ratio_first, ratio_second } = foliage;
-        if !(mass <= T::ZERO) {
-            self.add_own(path.len(), new, mass, ratio_first, ratio_second);
-        }
-    }
-
-    /// Adds the leaves from `from` on, until one is too high: that one is returned.
-    fn foliage(
+    /// All states that add one or two latents from `from` on to `path`. Stops at one that is too high and
+    /// returns it: the anchor must then be lifted and all be done again.
+    pub(super) fn twigs(
         &mut self,
         path: &[u16],
-        [new, from]: [usize; 2],
-        twig: Joint<T>,
-        foliage: &mut Foliage<T>,
+        from: usize,
         sums: &mut Sums<'_, '_, T>,
-    ) -> Option<(usize, Joint<T>)> {
+    ) -> Option<Joint<T>> {
         let (s, k) = (self.block.len(), path.len());
         let rest = s.wrapping_sub(from);
-        let [tau, pivot_inv] = row(self.memory.steps, k);
-        let coupling = match k.checked_sub(1) {
-            None => span(self.block.gram, new * s + from, rest),
-            Some(depth) => span(self.memory.cross, (depth * s + new) * s + from, rest),
-        };
-        let candidates = span(self.memory.candidates, k * s + from, rest);
-        let slabs = span(self.block.slab, from, rest);
-        let totals = span_mut(self.memory.sums, k * s + from, rest);
-        let own = span_mut(self.memory.second, (k * s + new) * s + from, rest);
-        let inputs = coupling.iter().zip(candidates).zip(slabs);
-        for (leaf, (((&g, &[left, seen]), slab), (total, own))) in
-            (from..).zip(inputs.zip(totals.iter_mut().zip(own)))
+        let tail = self.triangle_tail(k, rest);
+        let [exponent, scale] = row(self.memory.joints, k);
+        let mut candidates = span(self.memory.candidates, k * s + from, rest);
+        let mut slabs = span(self.block.slab, from, rest);
+        let mut totals = span_mut(self.memory.sums, k * s + from, rest);
+        let mut cross = span(self.memory.cross, tail, pairs(rest));
+        let mut second = span_mut(self.memory.second, tail, pairs(rest));
+        let mut mass = at(self.memory.mass, k);
+        // Latent by latent: what belongs to it, what belongs to those after it, and its rows of the triangles.
+        while let Some((&[left, seen], candidates_after)) = candidates.split_first()
+            && let Some((slab, slabs_after)) = slabs.split_first()
+            && let Some((total, totals_after)) = totals.split_first_mut()
+            && let Some((coupling, cross_after)) = cross.split_at_checked(candidates_after.len())
+            && let Some((own, second_after)) = second.split_at_mut_checked(candidates_after.len())
         {
-            let ratio = g * pivot_inv;
-            let seen = seen - g * tau;
-            let added = add([(left - g * ratio).max(T::ZERO), seen], slab);
-            let exponent = twig.exponent + added.gain;
-            if sums.is_negligible(exponent) {
-                continue;
-            }
-            let joint = Joint { exponent, scale: twig.scale * shrink(slab, added.variance) };
-            if sums.is_too_high(exponent) {
-                return Some((leaf, joint));
+            let new = s - 1 - candidates_after.len();
+            let twig = add([left, seen], slab);
+            let variance = twig.variance;
+            let tau = coefficient(seen, slab, variance);
+            let joint =
+                Joint { exponent: exponent + twig.gain, scale: scale * shrink(slab, variance) }.settled();
+            if sums.is_too_high(joint.exponent) {
+                return Some(joint);
             }
             let weight = sums.weight(joint);
             if sums.is_best(weight) {
-                sums.note_best(weight, joint, path, &[new, leaf]);
+                sums.note_best(weight, joint, path, &[new]);
             }
-            let step = coefficient(seen, slab, added.variance);
-            let first = weight * step;
-            let square = weight * added.variance + first * step;
-            let pulled = ratio * square;
-            *total = [total[0] + weight, total[1] + first, total[2] + square];
-            *own += tau * first - pulled;
-            foliage.mass += weight;
-            foliage.ratio_first += ratio * first;
-            foliage.ratio_second += ratio * pulled;
+            // The weights of this state and its leaves; ratio.E and ratio.F ratio of the leaves.
+            let mut subtree = [weight, T::ZERO, T::ZERO];
+            let leaves = coupling.iter().zip(candidates_after).zip(slabs_after);
+            for (i, (((&g, &[left, seen]), slab), (total, own))) in
+                leaves.zip(totals_after.iter_mut().zip(own)).enumerate()
+            {
+                let ratio = g * variance;
+                let seen = seen - g * tau;
+                let leaf = add([(left - g * ratio).max(T::ZERO), seen], slab);
+                let exponent = joint.exponent + leaf.gain;
+                if sums.is_negligible(exponent) {
+                    continue;
+                }
+                let joint = Joint { exponent, scale: joint.scale * shrink(slab, leaf.variance) };
+                if sums.is_too_high(exponent) {
+                    return Some(joint);
+                }
+                let weight = sums.weight(joint);
+                if sums.is_best(weight) {
+                    sums.note_best(weight, joint, path, &[new, new + 1 + i]);
+                }
+                let step = coefficient(seen, slab, leaf.variance);
+                let first = weight * step;
+                let square = weight * leaf.variance + first * step;
+                let pulled = ratio * square;
+                *total = [total[0] + weight, total[1] + first, total[2] + square];
+                *own += tau * first - pulled;
+                subtree = [subtree[0] + weight, subtree[1] + ratio * first, subtree[2] + ratio * pulled];
+            }
+            if !(subtree[0] <= T::ZERO) {
+                mass += subtree[0];
+                let sums = moments([tau, variance], subtree);
+                *total = [total[0] + sums[0], total[1] + sums[1], total[2] + sums[2]];
+            }
+            (candidates, slabs, totals, cross, second) =
+                (candidates_after, slabs_after, totals_after, cross_after, second_after);
         }
+        set(self.memory.mass, k, mass);
         None
     }
 
@@ -117,47 +110,67 @@ impl<T: Real> Grown<'_, '_, '_, T> {
         let s = self.block.len();
         let (from, rest) = (new + 1, s.wrapping_sub(new + 1));
         let (tau, mass) = (row(self.memory.steps, k)[0], at(self.memory.mass, k + 1));
+        if mass <= T::ZERO {
+            return; // nothing below matters
+        }
+        let tail = self.triangle_tail(k, rest);
         let ratio = span(self.memory.ratio, k * s + from, rest);
         let (sums, sums_below) = split(self.memory.sums, (k + 1) * s);
-        let (second, second_below) = split(self.memory.second, (k + 1) * s * s);
+        let (second, second_below) = split(self.memory.second, (k + 1) * pairs(s));
         let sums_below = span(sums_below, from, rest);
-        // F ratio, by rows of the upper triangle.
+        let second_below = span(second_below, tail.wrapping_sub(k * pairs(s)), pairs(rest));
         let moved = span_mut(self.memory.moved, from, rest);
-        for ((moved, &r), &[_, _, square]) in moved.iter_mut().zip(ratio).zip(sums_below) {
-            *moved = square * r;
-        }
-        for (i, &r) in ratio.iter().enumerate() {
-            let row = span(second_below, (from + i) * s + from + i + 1, rest.wrapping_sub(i + 1));
-            let Some((own, others)) = moved.get_mut(i..).and_then(|rest| rest.split_first_mut()) else { break };
-            let mut sum = *own;
-            let columns = others.iter_mut().zip(ratio.get(i + 1..).unwrap_or(&[]));
-            for (&below, (moved, &other)) in row.iter().zip(columns) {
-                sum += below * other;
-                *moved += below * r;
-            }
-            *own = sum;
-        }
-        let totals = span_mut(sums, k * s + from, rest);
+        multiply(sums_below, second_below, ratio, moved);
         let (mut ratio_first, mut ratio_second) = (T::ZERO, T::ZERO);
-        for (((total, below), &moved), &r) in totals.iter_mut().zip(sums_below).zip(moved.iter()).zip(ratio) {
-            for (total, &below) in total.iter_mut().zip(below) {
-                *total += below;
-            }
+        let totals = span_mut(sums, k * s + from, rest).iter_mut().zip(sums_below);
+        for ((total, below), (&moved, &r)) in totals.zip(moved.iter().zip(ratio)) {
+            *total = [total[0] + below[0], total[1] + below[1], total[2] + below[2]];
             ratio_first += r * below[1];
             ratio_second += r * moved;
         }
-        // The empty state's own products are results, not steps on the way.
+        // Without second moments nobody asks for the products that are over when the walk is.
         if k > 0 || self.second_moments {
-            let own = span_mut(second, (k * s + new) * s + from, rest).iter_mut();
-            for ((own, &[_, first, _]), &moved) in own.zip(sums_below).zip(moved.iter()) {
-                *own += tau * first - moved;
+            let (own, totals) = split(span_mut(second, tail.wrapping_sub(rest), rest + pairs(rest)), rest);
+            for ((own, below), &moved) in own.iter_mut().zip(sums_below).zip(moved.iter()) {
+                *own += tau * below[1] - moved;
             }
-            for i in 0..rest {
-                let (start, len) = ((from + i) * s + from + i + 1, rest.wrapping_sub(i + 1));
-                let rows = span_mut(second, k * s * s + start, len).iter_mut();
-                rows.zip(span(second_below, start, len)).for_each(|(total, &below)| *total += below);
-            }
+            totals.iter_mut().zip(second_below).for_each(|(total, &below)| *total += below);
         }
-        self.add_own(k, new, mass, ratio_first, ratio_second);
+        self.add_own(k, new, [mass, ratio_first, ratio_second]);
+    }
+
+    /// Adds the sums of a subtree (mass, ratio.E, ratio.F ratio) to those of the latent `new` it starts with.
+    fn add_own(&mut self, k: usize, new: usize, subtree: [T; 3]) {
+        let place = k * self.block.len() + new;
+        let [on, first, square] = row(self.memory.sums, place);
+        let sums = moments(row(self.memory.steps, k), subtree);
+        set(self.memory.sums, place, [on + sums[0], first + sums[1], square + sums[2]]);
+        set(self.memory.mass, k, at(self.memory.mass, k) + subtree[0]);
+    }
+}
+
+/// Sums of s, x and x^2 of an eliminated latent: W, E and F.
+#[inline(always)]
+fn moments<T: Real>([tau, variance]: [T; 2], [mass, ratio_first, ratio_second]: [T; 3]) -> [T; 3] {
+    let square = mass * (tau * tau + variance) - (tau + tau) * ratio_first + ratio_second;
+    [mass, mass * tau - ratio_first, square]
+}
+
+/// F ratio, where F has its diagonal in `sums` and the rest as a triangle.
+#[inline(always)]
+fn multiply<T: Real>(sums: &[[T; 3]], triangle: &[T], ratio: &[T], out: &mut [T]) {
+    for ((out, &r), &[_, _, square]) in out.iter_mut().zip(ratio).zip(sums) {
+        *out = square * r;
+    }
+    let (mut triangle, mut ratio, mut out) = (triangle, ratio, out);
+    while let Some((&r, ratios)) = ratio.split_first()
+        && let Some((own, outs)) = out.split_first_mut()
+        && let Some((row, rows)) = triangle.split_at_checked(ratios.len())
+    {
+        for ((&entry, &other), out) in row.iter().zip(ratios).zip(outs.iter_mut()) {
+            *own += entry * other;
+            *out += entry * r;
+        }
+        (triangle, ratio, out) = (rows, ratios, outs);
     }
 }
