@@ -5,9 +5,10 @@
 
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::error::Error;
+use crate::grown::grown_len;
 use crate::math::Real;
 use crate::model::Shape;
-use crate::slices::{pairs, triangle};
+use crate::slices::triangle;
 
 /// What inference reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +31,8 @@ pub enum Detail {
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
     let block = s * s + 8 * s;
-    let path = (6 * a + 1) * s + 2 * (a - 1) * pairs(s) + 5 * a + 3;
     let work = triangle(a - 1) + 5 * a;
-    let marginals = 2 * d + 4 * h + block + path + work + 4 * s + a;
+    let marginals = 2 * d + 4 * h + block + grown_len(s, a) + work + 4 * s + a;
     match detail {
         Detail::Marginals => marginals,
         Detail::SecondMoments => marginals + s * s + triangle(a),
@@ -64,7 +64,8 @@ pub(crate) struct Arena<'m, T> {
     /// Posterior variance of s.z. (H)
     pub variance: &'m mut [T],
     pub block: BlockMemory<'m, T>,
-    pub path: PathMemory<'m, T>,
+    /// The branches of the walk: see [`crate::grown`].
+    pub path: &'m mut [T],
     pub work: WorkMemory<'m, T>,
     pub sums: SumMemory<'m, T>,
     /// Coefficients of the best state. (A)
@@ -79,29 +80,6 @@ pub(crate) struct BlockMemory<'m, T> {
     pub slab: &'m mut [[T; 5]],
     pub resting: &'m mut [T],
     pub reference: &'m mut [T],
-}
-
-/// What belongs to the states on the way to the one the walk is at, per number of active latents: see
-/// [`crate::grown`] and [`crate::table`].
-#[derive(Debug)]
-pub(crate) struct PathMemory<'m, T> {
-    /// G_pp and b_p without what the active latents explain. (A x S)
-    pub candidates: &'m mut [[T; 2]],
-    /// G_np / pivot of the latent n that was added. (A x S)
-    pub ratio: &'m mut [T],
-    /// G_pq without what they explain, rows of a triangle without diagonal. ((A - 1) x S (S - 1) / 2)
-    pub cross: &'m mut [T],
-    /// Coefficient and variance of the latent that was added. (A)
-    pub steps: &'m mut [[T; 2]],
-    /// Exponent and scale of the state. (A + 1)
-    pub joints: &'m mut [[T; 2]],
-    /// Sums over the subtree: weights (A + 1), of s_p, x_p and x_p^2 (A x S), of x_p x_q (triangles
-    /// like those of `cross`).
-    pub mass: &'m mut [T],
-    pub sums: &'m mut [[T; 3]],
-    pub second: &'m mut [T],
-    /// Scratch. (S)
-    pub moved: &'m mut [T],
 }
 
 /// A small linear system and the moments of one state. (A each; `rows` A (A - 1) / 2, `covariance`
@@ -159,17 +137,7 @@ impl<'m, T: Real> Arena<'m, T> {
                 resting: take(s)?,
                 reference: take(s)?,
             },
-            path: PathMemory {
-                candidates: take(2 * a * s)?.as_chunks_mut().0,
-                ratio: take(a * s)?,
-                cross: take((a - 1) * pairs(s))?,
-                steps: take(2 * a)?.as_chunks_mut().0,
-                joints: take(2 * (a + 1))?.as_chunks_mut().0,
-                mass: take(a + 1)?,
-                sums: take(3 * a * s)?.as_chunks_mut().0,
-                second: take((a - 1) * pairs(s))?,
-                moved: take(s)?,
-            },
+            path: take(grown_len(s, a))?,
             work: WorkMemory {
                 rows: take(triangle(a - 1))?,
                 pivot_inv: take(a)?,

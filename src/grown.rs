@@ -7,152 +7,174 @@
 //! ln p(y, s) = ... + sum l_h - 1/2 ln det M - 1/2 ln det Psi + 1/2 v^T M^-1 v - 1/2 (x0-mu)^T K (x0-mu)
 //! ```
 //!
-//! [`down`]: a state keeps, for every latent p that may still be added, what its active latents leave of
-//! it: `left` = G_pp - G_pA M^-1 G_Ap, `seen` = b_p - G_pA M^-1 v, `cross` = G_pq - G_pA M^-1 G_Aq. Adding p
-//! then needs no matrix: its pivot is left + K, its coefficient tau = (seen + K (mu - x0)) / pivot.
-//! Eliminating it updates these arrays like a step of Gaussian elimination, with ratio_p = cross / pivot.
-//!
-//! [`up`]: given the latents added after it, the coefficient of an eliminated latent is normal with mean
-//! tau - sum_p ratio_p x_p and variance 1 / pivot. So the sums over a subtree, mass W, first E_p = sum w <x_p>
-//! and second F_pq = sum w <x_p x_q> of the latents added below, give those of the latent itself:
-//!
-//! ```text
-//! E = W tau - ratio.E      F_p = tau E_p - (F ratio)_p      F = W (tau^2 + 1/pivot) - 2 tau ratio.E + ratio.F ratio
-//! ```
+//! The states are a tree: a latent is added after those before it in the block. Down the tree latents are eliminated,
+//! up the tree the sums over subtrees come back by back-substitution ([`branch`]). Most states are the last or
+//! last but one of their branch; they are summed where they are met ([`twigs`]). The deepest call has
+//! gamma - 2 others below it on the stack.
 //!
 //! Work per state: about 20 multiply-adds, a division, and unless it is negligible 20 more, a square root and an
 //! exponential; for every state whose children have children n^2 more, with n the latents that may follow.
 
-mod down;
-mod up;
+mod branch;
+mod twigs;
 
-use crate::arena::PathMemory;
 use crate::block::Block;
 use crate::math::Real;
 use crate::posterior::{Joint, Sums};
-use crate::slices::{at, pairs, row, set, span};
-use crate::states::{Path, Room, StateModel, walk};
+use crate::slices::{at, row, set, span};
+use crate::states::Path;
+use branch::{Branch, Step};
 
-pub(crate) struct Grown<'x, 'b, 'm, T> {
+pub(crate) use branch::grown_len;
+
+/// The walk over all states of a block.
+pub(crate) struct Grown<'x, 'b, 's, T> {
     block: &'x Block<'b, T>,
+    sums: &'x mut Sums<'s, 'b, T>,
     max_active: usize,
-    /// Whether `<x x'>` of different latents is asked for, not only needed on the way.
-    second_moments: bool,
-    memory: &'x mut PathMemory<'m, T>,
+    /// The state the walk is at, by position.
+    path: Path,
 }
 
-impl<'x, 'b, 'm, T: Real> Grown<'x, 'b, 'm, T> {
-    /// The block's reference members must be its first positions.
-    pub fn new(
+impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
+    /// Adds all states to `sums`, one subset of the reference's members after the other: all states with the same
+    /// members see the same residual. The members must be the block's first positions. `memory` is [`grown_len`]
+    /// long.
+    pub fn walk_all(
         block: &'x Block<'b, T>,
         max_active: usize,
-        second_moments: bool,
-        memory: &'x mut PathMemory<'m, T>,
-    ) -> Self {
-        Self { block, max_active, second_moments, memory }
-    }
-
-    /// All states, one subset of the reference's members after the other: their sums go to `sums`.
-    pub fn walk_all(&mut self, sums: &mut Sums<'_, '_, T>) {
+        memory: &mut [T],
+        sums: &'x mut Sums<'s, 'b, T>,
+    ) {
+        let mut walk = Self { block, sums, max_active, path: Path::new() };
         // All members on first: that is the state the reference was found as.
-        for subset in (0..1u32 << self.block.members.len()).rev() {
-            if subset.count_ones() as usize <= self.max_active {
+        for subset in (0..1u32 << block.members.len()).rev() {
+            if subset.count_ones() as usize <= max_active {
                 let mut members = Path::new();
-                for member in self.block.members_in(subset) {
+                for member in block.members_in(subset) {
                     let _ = members.push(member as u16); // no more than max_active
                 }
-                self.walk_from(&members, sums);
+                walk.walk_from(&members, memory);
             }
         }
     }
 
-    /// All states of the reference's members `members` and other latents: their sums go to `sums`.
-    fn walk_from(&mut self, members: &[u16], sums: &mut Sums<'_, '_, T>) {
-        let joint = self.enter(members);
-        let weight = self.weigh(joint, members, &[], sums);
-        self.open_at(members.len(), 0, weight);
-        let room =
-            Room { first: self.block.members.len(), positions: self.block.len(), max_active: self.max_active };
-        let mut path = Path::new();
-        let _ = path.extend_from_slice(members); // no more than max_active
-        walk(room, &mut path, self, sums);
-        for (k, &member) in members.iter().enumerate().rev() {
-            self.open_at(k, 0, T::ZERO);
-            self.ascend(k, usize::from(member));
-        }
+    /// All states of the reference's members `members` and other latents.
+    fn walk_from(&mut self, members: &[u16], memory: &mut [T]) {
         let s = self.block.len();
-        let memory = &self.memory;
-        sums.collect(members, at(memory.mass, 0), span(memory.sums, 0, s), span(memory.second, 0, pairs(s)));
-    }
-
-    /// Goes to the state that has exactly these members of the reference on (ascending). All states
-    /// that add other latents to it see the same residual.
-    fn enter(&mut self, members: &[u16]) -> Joint<T> {
-        let (s, missing) = (self.block.len(), self.block.missing(members));
+        let missing = self.block.missing(members);
+        let Some((mut root, memory)) = branch::carve(memory, self.block.slab) else { return };
         for p in 0..s {
             let entry = [at(self.block.gram_row(p), p), self.block.b_without(p, missing)];
-            set(self.memory.candidates, p, entry);
+            set(root.candidates, p, entry);
         }
         let above = (0..s).flat_map(|p| span(self.block.gram, p * s + p + 1, s - p - 1));
-        self.memory.cross.iter_mut().zip(above).for_each(|(cross, &g)| *cross = g);
-        let mut joint = Joint::new(self.block.energy_without(missing));
-        for (k, &member) in members.iter().enumerate() {
-            let p = usize::from(member);
-            let [left, seen] = row(self.memory.candidates, k * s + p);
-            let [mean, precision, logit, _, root] = row(self.block.slab, p);
-            let away = mean - at(self.block.reference, p);
-            let variance = T::ONE / (left + precision);
-            let tau = (seen + precision * away) * variance;
-            joint.exponent += logit + T::HALF * ((seen + precision * away) * tau - precision * away * away);
-            joint.scale *= root * variance.sqrt();
-            joint = joint.settled();
-            set(self.memory.steps, k, [tau, variance]);
-            self.descend(k, p);
+        root.cross.iter_mut().zip(above).for_each(|(cross, &g)| *cross = g);
+        let empty = Joint::new(self.block.energy_without(missing));
+        let mass = self.subtree(root.branch(), memory, empty, members);
+        self.sums.collect(members, mass, root.sums, root.second);
+    }
+
+    /// Sums over the state it is at and all that add latents of `branch` to it: first all of `members`, then any
+    /// that are not the reference's. Returns the sum of their weights.
+    fn subtree(
+        &mut self,
+        mut branch: Branch<'_, T>,
+        memory: &mut [T],
+        joint: Joint<T>,
+        members: &[u16],
+    ) -> T {
+        branch.clear();
+        if let Some((&member, members)) = members.split_first() {
+            let step = self.step_to_member(&branch, member, joint);
+            return self.visit(&mut branch, usize::from(member), step, memory, members);
         }
-        set(self.memory.joints, members.len(), [joint.exponent, joint.scale]);
-        joint
-    }
-}
-
-impl<T: Real> StateModel<T> for Grown<'_, '_, '_, T> {
-    fn step(&mut self, k: usize, new: usize) -> Joint<T> {
-        self.evaluate(k, new)
-    }
-
-    fn descend(&mut self, k: usize, new: usize) {
-        self.eliminate(k, new);
-    }
-
-    fn open(&mut self, path: &[u16], weight: T, _: &mut Sums<'_, '_, T>) {
-        let from = path.last().map_or(0, |&last| usize::from(last) + 1);
-        self.open_at(path.len(), from, weight);
-    }
-
-    fn add_twigs(&mut self, path: &[u16], first: usize, sums: &mut Sums<'_, '_, T>) {
-        while let Some(too_high) = self.twigs(path, first, sums) {
-            let factor = sums.lift(too_high);
-            self.rescale(factor);
-            self.clear(path.len(), first);
+        let mut mass = self.weigh(joint);
+        let mut anchor = self.sums.anchor();
+        let mut branch = branch.last(self.block.len() - self.block.members.len());
+        match self.max_active - self.path.len() {
+            0 => return mass,
+            1 => return self.leaves(&mut branch, joint, mass),
+            2 => return self.twigs(&mut branch, joint, mass),
+            _ => {}
         }
-    }
-
-    fn add_leaves(&mut self, path: &[u16], first: usize, sums: &mut Sums<'_, '_, T>) {
-        for new in first..self.block.len() {
-            let joint = self.evaluate(path.len(), new);
-            let weight = self.weigh(joint, path, &[new], sums);
-            self.leaf(path.len(), new, weight);
+        // The most promising latents stand last.
+        for new in (self.block.len() - branch.len()..self.block.len()).rev() {
+            let step = Step::to(&branch, new, self.block.len(), joint);
+            let weights = self.visit(&mut branch, new, step, memory, &[]);
+            if self.sums.anchor() != anchor {
+                mass *= self.sums.since(anchor);
+                anchor = self.sums.anchor();
+            }
+            mass += weights;
         }
+        mass
     }
 
-    fn ascend(&mut self, k: usize, new: usize) {
-        self.substitute_back(k, new);
-    }
-
-    fn rescale(&mut self, factor: T) {
-        let memory = &mut self.memory;
-        memory.sums.as_flattened_mut().iter_mut().for_each(|sum| *sum *= factor);
-        for sums in [&mut *memory.mass, memory.second] {
-            sums.iter_mut().for_each(|sum| *sum *= factor);
+    /// Goes to the state that `step`, to position `new`, leads to, and comes back with the sums of its subtree.
+    fn visit(
+        &mut self,
+        branch: &mut Branch<'_, T>,
+        new: usize,
+        step: Step<T>,
+        memory: &mut [T],
+        members: &[u16],
+    ) -> T {
+        let anchor = self.sums.anchor();
+        let _ = self.path.push(new as u16); // max_active is within the capacity
+        let after = self.block.len().wrapping_sub(new + 1);
+        // A state to which nothing can be added has no branch.
+        let child = match self.path.len() < self.max_active {
+            true => branch::carve(memory, span(self.block.slab, new + 1, after)),
+            false => None,
+        };
+        let (mass, child) = match child {
+            Some((mut child, memory)) => {
+                if let Some(split) = branch.split(after) {
+                    split.eliminate(&step, &mut child);
+                }
+                (self.subtree(child.branch(), memory, step.joint, members), Some(child))
+            }
+            None => (self.weigh(step.joint), None),
+        };
+        self.path.pop();
+        if self.sums.anchor() != anchor {
+            branch.rescale(self.sums.since(anchor));
         }
+        if !(mass <= T::ZERO)
+            && let Some(split) = branch.split(after)
+        {
+            match child {
+                Some(mut child) => split.substitute_back(&step, &mut child, mass),
+                None => split.add_alone(&step, mass),
+            }
+        }
+        mass
+    }
+
+    /// The step to a member of the reference, whose coefficient is about x0.
+    fn step_to_member(&self, branch: &Branch<'_, T>, member: u16, joint: Joint<T>) -> Step<T> {
+        let p = usize::from(member);
+        let [left, seen] = row(branch.candidates, p.wrapping_sub(self.block.len() - branch.len()));
+        let [mean, precision, logit, _, root] = row(self.block.slab, p);
+        let away = mean - at(self.block.reference, p);
+        let variance = T::ONE / (left + precision);
+        let v = seen + precision * away;
+        let tau = v * variance;
+        let exponent = joint.exponent + logit + T::HALF * (v * tau - precision * away * away);
+        let scale = joint.scale * (root * variance.sqrt());
+        Step { tau, variance, joint: Joint { exponent, scale }.settled() }
+    }
+
+    /// The weight of the state it is at.
+    fn weigh(&mut self, joint: Joint<T>) -> T {
+        if self.sums.is_too_high(joint.exponent) {
+            self.sums.lift(joint);
+        }
+        let weight = self.sums.weight(joint);
+        if self.sums.is_best(weight) {
+            self.sums.note_best(weight, joint, &self.path, &[]);
+        }
+        weight
     }
 }

@@ -187,8 +187,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
             let max_active = model.shape.max_active;
             match model.states {
                 States::Grown => {
-                    let second = !sums.lacks_second();
-                    Grown::new(&block, max_active, second, &mut arena.path).walk_all(&mut sums);
+                    Grown::walk_all(&block, max_active, arena.path, &mut sums);
                 }
                 States::Table(table) => {
                     let latents = model.shape.latents;

@@ -94,6 +94,17 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         }
     }
 
+    /// The log joint that weights are relative to.
+    pub fn anchor(&self) -> T {
+        self.anchor
+    }
+
+    /// What weights relative to an earlier anchor have to be multiplied with.
+    #[cold]
+    pub fn since(&self, anchor: T) -> T {
+        (anchor - self.anchor).exp()
+    }
+
     /// Whether no state with this exponent can change the result. NaN can: it must reach the total and be
     /// reported.
     #[inline(always)]
@@ -251,11 +262,6 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         let given_on = mean / activity;
         let within = (square - first * (first / activity)).max(T::ZERO);
         Marginal { activity, mean, variance: within + given_on * mean * off.max(T::ZERO) }
-    }
-
-    /// Whether second moments are not asked for.
-    pub fn lacks_second(&self) -> bool {
-        self.memory.second.is_empty()
     }
 
     /// Turns the sums of second moments into `<(s.z)(s.z)^T>`, by position.

@@ -17,13 +17,6 @@ pub(crate) fn span_mut<T>(values: &mut [T], start: usize, len: usize) -> &mut [T
     values.get_mut(start..start.wrapping_add(len)).unwrap_or(&mut [])
 }
 
-/// Everything before `middle`, and everything from there on, to write.
-#[inline(always)]
-pub(crate) fn split<T>(values: &mut [T], middle: usize) -> (&mut [T], &mut [T]) {
-    let len = values.len();
-    values.split_at_mut_checked(middle.min(len)).unwrap_or_default()
-}
-
 /// Entry `index`, or zero.
 #[inline(always)]
 pub(crate) fn at<T: Real>(values: &[T], index: usize) -> T {

@@ -18,7 +18,7 @@ use crate::math::{Real, binomial};
 use crate::model::StateTable;
 use crate::posterior::{Joint, Moments, Sums};
 use crate::slices::{at, copy, dot, lower_row, lower_row_mut, set, span, span_mut, triangle};
-use crate::states::{Path, Room, StateModel, walk};
+use crate::states::Path;
 use heapless::Vec;
 
 pub(crate) struct Tabled<'x, 'b, 'm, T> {
@@ -28,8 +28,6 @@ pub(crate) struct Tabled<'x, 'b, 'm, T> {
     starts: Vec<usize, MAX_ACTIVE>,
     /// Colexicographic rank of each prefix of the path.
     ranks: Vec<usize, MAX_ACTIVE>,
-    /// The current state.
-    path: Path,
     memory: &'x mut WorkMemory<'m, T>,
 }
 
@@ -49,7 +47,7 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
             let records = binomial(latents as u64, k as u64) as usize;
             start += records * StateTable::<T>::record_len(k, table.full_slab);
         }
-        Self { block, table, starts, ranks: Vec::new(), path: Path::new(), memory }
+        Self { block, table, starts, ranks: Vec::new(), memory }
     }
 
     /// The record of the state whose prefixes' ranks are up to date.
@@ -181,53 +179,40 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
         self.moments(path).mean
     }
 
-    /// All states: their sums go to `sums`.
+    /// All states: their sums go to `sums`. Nothing is shared between states, so each is added as it comes, parents before
+    /// their children, which add a later position.
     pub fn walk_all(&mut self, max_active: usize, sums: &mut Sums<'_, '_, T>) {
-        let empty = Joint::new(self.evaluate(&[]));
-        let weight = self.weigh(empty, &[], &[], sums);
-        self.open(&[], weight, sums);
-        let room = Room { first: 0, positions: self.block.len(), max_active };
-        walk(room, &mut Path::new(), self, sums);
+        let positions = self.block.len();
+        let mut path = Path::new();
+        loop {
+            self.add(&path, sums);
+            let next = path.last().map_or(0, |&last| usize::from(last) + 1);
+            if path.len() < max_active && next < positions {
+                let _ = path.push(next as u16); // within the capacity, like max_active
+                continue;
+            }
+            // Up until there is a later sibling.
+            loop {
+                let Some(last) = path.pop() else { return };
+                if usize::from(last) + 1 < positions {
+                    let _ = path.push(last + 1);
+                    break;
+                }
+            }
+        }
     }
-}
 
-/// Nothing is shared between states, so each is added as it comes.
-impl<T: Real> StateModel<T> for Tabled<'_, '_, '_, T> {
-    fn step(&mut self, k: usize, new: usize) -> Joint<T> {
-        self.path.truncate(k);
-        let _ = self.path.push(new as u16); // no longer than max_active
-        let path = self.path.clone();
-        Joint::new(self.evaluate(&path))
-    }
-
-    fn descend(&mut self, _: usize, _: usize) {}
-
-    fn open(&mut self, path: &[u16], weight: T, sums: &mut Sums<'_, '_, T>) {
+    fn add(&mut self, path: &[u16], sums: &mut Sums<'_, '_, T>) {
+        let joint = Joint::new(self.evaluate(path));
+        if sums.is_too_high(joint.exponent) {
+            sums.lift(joint);
+        }
+        let weight = sums.weight(joint);
+        if sums.is_best(weight) {
+            sums.note_best(weight, joint, path, &[]);
+        }
         if !(weight <= T::ZERO) {
             sums.add_state(path, weight, self.moments(path));
         }
     }
-
-    fn add_twigs(&mut self, path: &[u16], first: usize, sums: &mut Sums<'_, '_, T>) {
-        for new in first..self.block.len() {
-            let joint = self.step(path.len(), new);
-            let twig = self.path.clone();
-            let weight = self.weigh(joint, &twig, &[], sums);
-            self.open(&twig, weight, sums);
-            self.add_leaves(&twig, new + 1, sums);
-        }
-    }
-
-    fn add_leaves(&mut self, path: &[u16], first: usize, sums: &mut Sums<'_, '_, T>) {
-        for new in first..self.block.len() {
-            let joint = self.step(path.len(), new);
-            let leaf = self.path.clone();
-            let weight = self.weigh(joint, &leaf, &[], sums);
-            self.open(&leaf, weight, sums);
-        }
-    }
-
-    fn ascend(&mut self, _: usize, _: usize) {}
-
-    fn rescale(&mut self, _: T) {}
 }
