@@ -5,7 +5,7 @@
 
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::error::Error;
-use crate::grown::grown_len;
+use crate::grown::{BranchMemory, branch_len};
 use crate::math::Real;
 use crate::model::Shape;
 use crate::slices::triangle;
@@ -31,8 +31,9 @@ pub enum Detail {
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
     let block = s * s + 8 * s;
+    let (latents, pairs) = branch_len(s, a);
     let work = triangle(a - 1) + 5 * a;
-    let marginals = 2 * d + 4 * h + block + grown_len(s, a) + work + 4 * s + a;
+    let marginals = 2 * d + 4 * h + block + 7 * latents + 2 * pairs + work + 4 * s + a;
     match detail {
         Detail::Marginals => marginals,
         Detail::SecondMoments => marginals + s * s + triangle(a),
@@ -65,7 +66,7 @@ pub(crate) struct Arena<'m, T> {
     pub variance: &'m mut [T],
     pub block: BlockMemory<'m, T>,
     /// The branches of the walk: see [`crate::grown`].
-    pub path: &'m mut [T],
+    pub branches: BranchMemory<'m, T>,
     pub work: WorkMemory<'m, T>,
     pub sums: SumMemory<'m, T>,
     /// Coefficients of the best state. (A)
@@ -117,6 +118,7 @@ impl<'m, T: Real> Arena<'m, T> {
             Detail::Marginals => (0, 0),
             Detail::SecondMoments => (s * s, triangle(a)),
         };
+        let (latents, pairs) = branch_len(s, a);
         let mut rest = memory;
         let mut take = |len: usize| {
             let (head, tail) = core::mem::take(&mut rest).split_at_mut_checked(len)?;
@@ -137,7 +139,10 @@ impl<'m, T: Real> Arena<'m, T> {
                 resting: take(s)?,
                 reference: take(s)?,
             },
-            path: take(grown_len(s, a))?,
+            branches: BranchMemory {
+                latents: take(7 * latents)?.as_chunks_mut().0,
+                pairs: take(2 * pairs)?.as_chunks_mut().0,
+            },
             work: WorkMemory {
                 rows: take(triangle(a - 1))?,
                 pivot_inv: take(a)?,

@@ -21,11 +21,11 @@ mod twigs;
 use crate::block::Block;
 use crate::math::Real;
 use crate::posterior::{Joint, Sums};
-use crate::slices::{at, row, set, span};
+use crate::slices::{at, row, span};
 use crate::states::Path;
 use branch::{Branch, Step};
 
-pub(crate) use branch::grown_len;
+pub(crate) use branch::{BranchMemory, Latent, Pair, branch_len};
 
 /// The walk over all states of a block.
 pub(crate) struct Grown<'x, 'b, 's, T> {
@@ -38,12 +38,11 @@ pub(crate) struct Grown<'x, 'b, 's, T> {
 
 impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
     /// Adds all states to `sums`, one subset of the reference's members after the other: all states with the same
-    /// members see the same residual. The members must be the block's first positions. `memory` is [`grown_len`]
-    /// long.
+    /// members see the same residual. The members must be the block's first positions.
     pub fn walk_all(
         block: &'x Block<'b, T>,
         max_active: usize,
-        memory: &mut [T],
+        mut memory: BranchMemory<'_, T>,
         sums: &'x mut Sums<'s, 'b, T>,
     ) {
         let mut walk = Self { block, sums, max_active, path: Path::new() };
@@ -54,43 +53,41 @@ impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
                 for member in block.members_in(subset) {
                     let _ = members.push(member as u16); // no more than max_active
                 }
-                walk.walk_from(&members, memory);
+                walk.walk_from(&members, &mut memory);
             }
         }
     }
 
     /// All states of the reference's members `members` and other latents.
-    fn walk_from(&mut self, members: &[u16], memory: &mut [T]) {
-        let s = self.block.len();
+    fn walk_from(&mut self, members: &[u16], memory: &mut BranchMemory<'_, T>) {
+        let (s, zero) = (self.block.len(), T::ZERO);
         let missing = self.block.missing(members);
-        let Some((mut root, memory)) = branch::carve(memory, self.block.slab) else { return };
-        for p in 0..s {
-            let entry = [at(self.block.gram_row(p), p), self.block.b_without(p, missing)];
-            set(root.candidates, p, entry);
+        let Some((mut root, memory)) = memory.carve(s) else { return };
+        for (p, latent) in root.latents.iter_mut().enumerate() {
+            let seen = self.block.b_without(p, missing);
+            *latent = [at(self.block.gram_row(p), p), seen, zero, zero, zero, zero, zero];
         }
         let above = (0..s).flat_map(|p| span(self.block.gram, p * s + p + 1, s - p - 1));
-        root.cross.iter_mut().zip(above).for_each(|(cross, &g)| *cross = g);
+        root.pairs.iter_mut().zip(above).for_each(|(pair, &g)| *pair = [g, zero]);
         let empty = Joint::new(self.block.energy_without(missing));
-        let mass = self.subtree(root.branch(), memory, empty, members);
-        self.sums.collect(members, mass, root.sums, root.second);
+        let mass = self.subtree(&mut root, memory, empty, members);
+        self.sums.collect(members, mass, root.latents, root.pairs);
     }
 
     /// Sums over the state it is at and all that add latents of `branch` to it: first all of `members`, then any
     /// that are not the reference's. Returns the sum of their weights.
     fn subtree(
         &mut self,
-        mut branch: Branch<'_, T>,
-        memory: &mut [T],
+        branch: &mut Branch<'_, T>,
+        mut memory: BranchMemory<'_, T>,
         joint: Joint<T>,
         members: &[u16],
     ) -> T {
-        branch.clear();
         if let Some((&member, members)) = members.split_first() {
-            let step = self.step_to_member(&branch, member, joint);
-            return self.visit(&mut branch, usize::from(member), step, memory, members);
+            let step = self.step_to_member(branch, member, joint);
+            return self.visit(branch, usize::from(member), step, &mut memory, members);
         }
         let mut mass = self.weigh(joint);
-        let mut anchor = self.sums.anchor();
         let mut branch = branch.last(self.block.len() - self.block.members.len());
         match self.max_active - self.path.len() {
             0 => return mass,
@@ -98,13 +95,14 @@ impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
             2 => return self.twigs(&mut branch, joint, mass),
             _ => {}
         }
+        let first = self.block.len() - branch.len();
         // The most promising latents stand last.
-        for new in (self.block.len() - branch.len()..self.block.len()).rev() {
-            let step = Step::to(&branch, new, self.block.len(), joint);
-            let weights = self.visit(&mut branch, new, step, memory, &[]);
+        for (i, slab) in span(self.block.slab, first, branch.len()).iter().enumerate().rev() {
+            let step = Step::new(&row(branch.latents, i), slab, joint);
+            let anchor = self.sums.anchor();
+            let weights = self.visit(&mut branch, first + i, step, &mut memory, &[]);
             if self.sums.anchor() != anchor {
                 mass *= self.sums.since(anchor);
-                anchor = self.sums.anchor();
             }
             mass += weights;
         }
@@ -117,45 +115,48 @@ impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
         branch: &mut Branch<'_, T>,
         new: usize,
         step: Step<T>,
-        memory: &mut [T],
+        memory: &mut BranchMemory<'_, T>,
         members: &[u16],
     ) -> T {
         let anchor = self.sums.anchor();
-        let _ = self.path.push(new as u16); // max_active is within the capacity
         let after = self.block.len().wrapping_sub(new + 1);
-        // A state to which nothing can be added has no branch.
-        let child = match self.path.len() < self.max_active {
-            true => branch::carve(memory, span(self.block.slab, new + 1, after)),
-            false => None,
-        };
-        let (mass, child) = match child {
-            Some((mut child, memory)) => {
-                if let Some(split) = branch.split(after) {
-                    split.eliminate(&step, &mut child);
-                }
-                (self.subtree(child.branch(), memory, step.joint, members), Some(child))
+        let _ = self.path.push(new as u16); // max_active is within the capacity
+        let child = if after > 0 && self.path.len() < self.max_active { memory.carve(after) } else { None };
+        let Some((mut child, memory)) = child else {
+            // Nothing can be added to this one.
+            let mass = self.weigh(step.joint);
+            self.path.pop();
+            self.keep_up(anchor, branch);
+            if let Some((own, ..)) = branch.split(after) {
+                step.add_moments(own, mass, T::ZERO, T::ZERO);
             }
-            None => (self.weigh(step.joint), None),
+            return mass;
         };
+        if let Some((_, own_pairs, rest)) = branch.split(after) {
+            rest.eliminate(own_pairs, &step, &mut child);
+        }
+        let mass = self.subtree(&mut child, memory, step.joint, members);
         self.path.pop();
+        self.keep_up(anchor, branch);
+        if !(mass <= T::ZERO)
+            && let Some((own, own_pairs, mut rest)) = branch.split(after)
+        {
+            rest.substitute_back(&step, mass, child, own, own_pairs);
+        }
+        mass
+    }
+
+    /// Makes a branch whose sums are relative to an earlier anchor relative to the present one.
+    fn keep_up(&self, anchor: T, branch: &mut Branch<'_, T>) {
         if self.sums.anchor() != anchor {
             branch.rescale(self.sums.since(anchor));
         }
-        if !(mass <= T::ZERO)
-            && let Some(split) = branch.split(after)
-        {
-            match child {
-                Some(mut child) => split.substitute_back(&step, &mut child, mass),
-                None => split.add_alone(&step, mass),
-            }
-        }
-        mass
     }
 
     /// The step to a member of the reference, whose coefficient is about x0.
     fn step_to_member(&self, branch: &Branch<'_, T>, member: u16, joint: Joint<T>) -> Step<T> {
         let p = usize::from(member);
-        let [left, seen] = row(branch.candidates, p.wrapping_sub(self.block.len() - branch.len()));
+        let [left, seen, ..] = row(branch.latents, (p + branch.len()).wrapping_sub(self.block.len()));
         let [mean, precision, logit, _, root] = row(self.block.slab, p);
         let away = mean - at(self.block.reference, p);
         let variance = T::ONE / (left + precision);

@@ -5,7 +5,7 @@ use crate::block::Block;
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::error::Error;
 use crate::factor::Factor;
-use crate::grown::Grown;
+use crate::grown::{BranchMemory, Grown};
 use crate::math::Real;
 use crate::model::{Model, Selection, States};
 use crate::outside::Outside;
@@ -187,7 +187,8 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
             let max_active = model.shape.max_active;
             match model.states {
                 States::Grown => {
-                    Grown::walk_all(&block, max_active, arena.path, &mut sums);
+                    let BranchMemory { latents, pairs } = &mut arena.branches;
+                    Grown::walk_all(&block, max_active, BranchMemory { latents, pairs }, &mut sums);
                 }
                 States::Table(table) => {
                     let latents = model.shape.latents;

@@ -5,6 +5,7 @@
 
 use crate::arena::SumMemory;
 use crate::block::Block;
+use crate::grown::{Latent, Pair};
 use crate::math::Real;
 use crate::slices::{at, lower_row, set};
 use crate::states::Path;
@@ -165,32 +166,32 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
     }
 
     /// Takes the sums over all states with exactly `members` of the reference on: by position, with the
-    /// members' coefficients about x0; `sums` are of s, x and x^2, `second` of x x' (rows of a triangle without
-    /// diagonal).
-    pub fn collect(&mut self, members: &[u16], mass: T, sums: &[[T; 3]], second: &[T]) {
+    /// members' coefficients about x0; see [`crate::grown`] for the sums of `latents` and of
+    /// their `pairs`.
+    pub fn collect(&mut self, members: &[u16], mass: T, latents: &[Latent<T>], pairs: &[Pair<T>]) {
         let s = self.block.len();
         self.total += mass;
         self.add_off(self.block.missing(members), mass);
         let memory = &mut self.memory;
         let totals = memory.on.iter_mut().zip(memory.first.iter_mut()).zip(memory.square.iter_mut());
-        for (((on, first), square), sums) in totals.zip(sums) {
-            *on += sums[0];
-            *first += sums[1];
-            *square += sums[2];
+        for (((on, first), square), latent) in totals.zip(latents) {
+            *on += latent[3];
+            *first += latent[4];
+            *square += latent[5];
         }
         if self.memory.second.is_empty() {
             return;
         }
         // About zero again: <x x'> = <d d'> + x0 <d'> + x0' <d> + x0 x0' with d = x - x0.
         let x0 = |p: usize| if members.contains(&(p as u16)) { at(self.block.reference, p) } else { T::ZERO };
-        let mut second = second.iter();
-        for (p, sums_p) in sums.iter().enumerate() {
+        let mut pairs = pairs.iter();
+        for (p, latent_p) in latents.iter().enumerate() {
             let x0_p = x0(p);
-            for (q, sums_q) in sums.iter().enumerate().skip(p) {
+            for (q, latent_q) in latents.iter().enumerate().skip(p) {
                 let x0_q = x0(q);
                 let both_on = if x0_p != T::ZERO && x0_q != T::ZERO { mass } else { T::ZERO };
-                let about = if p == q { sums_p[2] } else { second.next().copied().unwrap_or(T::ZERO) };
-                let value = about + x0_p * sums_q[1] + x0_q * sums_p[1] + x0_p * x0_q * both_on;
+                let about = if p == q { latent_p[5] } else { pairs.next().map_or(T::ZERO, |pair| pair[1]) };
+                let value = about + x0_p * latent_q[4] + x0_q * latent_p[4] + x0_p * x0_q * both_on;
                 for place in [p * s + q, q * s + p].into_iter().take(if p == q { 1 } else { 2 }) {
                     set(self.memory.second, place, at(self.memory.second, place) + value);
                 }

@@ -1,4 +1,4 @@
-//! One state's branch of the tree: what the state leaves of the latents that may be added to it, and the sums
+//! One state's branch of the tree: the latents that may be added to the state, what it leaves of them, and the sums
 //! over all states that add some of them.
 //!
 //! **Down.** With A the latents that are on, a branch has for every latent p after them
@@ -14,190 +14,152 @@
 //! E = W tau - ratio.E      F_p = tau E_p - (F ratio)_p      F = W (tau^2 + 1/pivot) - 2 tau ratio.E + ratio.F ratio
 //! ```
 //!
-//! Pairs are kept as the rows of a triangle without its diagonal, so what belongs to the latents after one is always
-//! the end of what belongs to it.
+//! Pairs are the rows of a triangle without its diagonal, so what belongs to the latents after one is always the end
+//! of what belongs to it. All that belongs to a latent, or to a pair, lies together: branches are short, and cutting
+//! slices for them costs more than the arithmetic.
 
 use crate::math::Real;
 use crate::posterior::Joint;
 use crate::select::gain;
-use crate::slices::{pairs, row};
+use crate::slices::pairs;
 
-/// Numbers that the branches of one path take: the root's has `selected` latents, each next one fewer.
-pub(crate) const fn grown_len(selected: usize, max_active: usize) -> usize {
-    let (mut len, mut depth) = (0, 0);
+/// What belongs to one latent: left, seen; ratio with the latent whose elimination made this branch; sums of s, x and
+/// x^2; a scratch number.
+pub(crate) type Latent<T> = [T; 7];
+/// What belongs to two: cross, the sum of x x'.
+pub(crate) type Pair<T> = [T; 2];
+
+/// Memory for the branches of one path: the root's has all latents, each next one fewer.
+#[derive(Debug)]
+pub(crate) struct BranchMemory<'m, T> {
+    pub latents: &'m mut [Latent<T>],
+    pub pairs: &'m mut [Pair<T>],
+}
+
+/// Latents and pairs that [`BranchMemory`] has to have.
+pub(crate) const fn branch_len(selected: usize, max_active: usize) -> (usize, usize) {
+    let (mut latents, mut couples, mut depth) = (0, 0, 0);
     while depth == 0 || depth < max_active {
-        len += branch_len(selected - depth);
+        latents += selected - depth;
+        couples += pairs(selected - depth);
         depth += 1;
     }
-    len
+    (latents, couples)
 }
 
-/// Candidates, ratio, sums, scratch; two triangles.
-const fn branch_len(n: usize) -> usize {
-    7 * n + 2 * pairs(n)
-}
-
-/// Memory of one branch.
-pub(super) struct Room<'a, T> {
-    pub candidates: &'a mut [[T; 2]],
-    pub cross: &'a mut [T],
-    /// cross / pivot of the latent whose elimination made this branch.
-    pub ratio: &'a mut [T],
-    pub sums: &'a mut [[T; 3]],
-    pub second: &'a mut [T],
-    pub scratch: &'a mut [T],
-    slabs: &'a [[T; 5]],
-}
-
-/// Takes memory for a branch of the latents with these slabs; the rest is for those below it.
-pub(super) fn carve<'a, T>(memory: &'a mut [T], slabs: &'a [[T; 5]]) -> Option<(Room<'a, T>, &'a mut [T])> {
-    let n = slabs.len();
-    let (candidates, memory) = memory.split_at_mut_checked(2 * n)?;
-    let (cross, memory) = memory.split_at_mut_checked(pairs(n))?;
-    let (ratio, memory) = memory.split_at_mut_checked(n)?;
-    let (sums, memory) = memory.split_at_mut_checked(3 * n)?;
-    let (second, memory) = memory.split_at_mut_checked(pairs(n))?;
-    let (scratch, memory) = memory.split_at_mut_checked(n)?;
-    let (candidates, sums) = (candidates.as_chunks_mut().0, sums.as_chunks_mut().0);
-    Some((Room { candidates, cross, ratio, sums, second, scratch, slabs }, memory))
-}
-
-impl<T: Real> Room<'_, T> {
-    pub fn branch(&mut self) -> Branch<'_, T> {
-        let Self { candidates, cross, sums, second, slabs, .. } = self;
-        Branch { candidates, slabs, cross, sums, second }
+impl<T: Real> BranchMemory<'_, T> {
+    /// Memory for a branch of `n` latents; the rest is for those below it.
+    #[inline(always)]
+    pub(super) fn carve(&mut self, n: usize) -> Option<(Branch<'_, T>, BranchMemory<'_, T>)> {
+        let (latents, latents_left) = self.latents.split_at_mut_checked(n)?;
+        let (pairs, pairs_left) = self.pairs.split_at_mut_checked(pairs(n))?;
+        Some((Branch { latents, pairs }, BranchMemory { latents: latents_left, pairs: pairs_left }))
     }
 }
 
 /// The latents that may be added to a state, in order.
 pub(super) struct Branch<'a, T> {
-    /// left, seen
-    pub candidates: &'a [[T; 2]],
-    /// As in [`crate::block::Block`].
-    pub slabs: &'a [[T; 5]],
-    pub cross: &'a [T],
-    /// Sums of s, x and x^2.
-    pub sums: &'a mut [[T; 3]],
-    /// Sums of x x'.
-    pub second: &'a mut [T],
+    pub latents: &'a mut [Latent<T>],
+    pub pairs: &'a mut [Pair<T>],
 }
 
-impl<'a, T: Real> Branch<'a, T> {
+impl<T: Real> Branch<'_, T> {
     pub fn len(&self) -> usize {
-        self.candidates.len()
+        self.latents.len()
     }
 
+    /// Sums of zero.
     pub fn clear(&mut self) {
-        self.sums.fill([T::ZERO; 3]);
-        self.second.fill(T::ZERO);
+        for [_, _, _, on, first, square, _] in self.latents.iter_mut() {
+            [*on, *first, *square] = [T::ZERO; 3];
+        }
+        self.pairs.iter_mut().for_each(|[_, second]| *second = T::ZERO);
     }
 
     pub fn rescale(&mut self, factor: T) {
-        self.sums.as_flattened_mut().iter_mut().for_each(|sum| *sum *= factor);
-        self.second.iter_mut().for_each(|sum| *sum *= factor);
+        for [_, _, _, on, first, square, _] in self.latents.iter_mut() {
+            for sum in [on, first, square] {
+                *sum *= factor;
+            }
+        }
+        self.pairs.iter_mut().for_each(|[_, second]| *second *= factor);
     }
 
     /// The last `n` latents only.
-    pub fn last(self, n: usize) -> Self {
-        let without = self.len().saturating_sub(n);
-        let pairs_without = pairs(self.len()).saturating_sub(pairs(n));
-        Self {
-            candidates: self.candidates.get(without..).unwrap_or(&[]),
-            slabs: self.slabs.get(without..).unwrap_or(&[]),
-            cross: self.cross.get(pairs_without..).unwrap_or(&[]),
-            sums: self.sums.get_mut(without..).unwrap_or(&mut []),
-            second: self.second.get_mut(pairs_without..).unwrap_or(&mut []),
+    pub fn last(&mut self, n: usize) -> Branch<'_, T> {
+        let latents = self.latents.len().saturating_sub(n);
+        let couples = self.pairs.len().saturating_sub(pairs(n));
+        Branch {
+            latents: self.latents.get_mut(latents..).unwrap_or(&mut []),
+            pairs: self.pairs.get_mut(couples..).unwrap_or(&mut []),
         }
     }
 
-    /// The latent with `after` others behind it, and those.
+    /// The latent with `after` others behind it, its pairs with them, and their branch.
     #[inline(always)]
-    pub fn split(&mut self, after: usize) -> Option<Split<'_, T>> {
-        let before = self.len().checked_sub(after)?;
-        let start = pairs(self.len()).checked_sub(pairs(after) + after)?;
-        let (coupling, cross_after) = self.cross.get(start..)?.split_at_checked(after)?;
-        let (own_second, second_after) = self.second.get_mut(start..)?.split_at_mut_checked(after)?;
-        let (before, sums_after) = self.sums.split_at_mut_checked(before)?;
-        Some(Split {
-            coupling,
-            own_second,
-            own_sums: before.last_mut()?,
-            candidates_after: self.candidates.get(self.candidates.len() - after..)?,
-            slabs_after: self.slabs.get(self.slabs.len() - after..)?,
-            cross_after,
-            sums_after,
-            second_after,
-        })
+    pub fn split(&mut self, after: usize) -> Option<(&mut Latent<T>, &mut [Pair<T>], Branch<'_, T>)> {
+        let (before, latents) = self.latents.split_at_mut_checked(self.latents.len().checked_sub(after)?)?;
+        let (own, pairs) =
+            self.pairs.split_at_mut_checked(self.pairs.len().checked_sub(pairs(after))?)?;
+        let own_pairs = own.len().checked_sub(after)?;
+        Some((before.last_mut()?, own.get_mut(own_pairs..)?, Branch { latents, pairs }))
     }
-}
 
-/// A latent of a branch, and those after it.
-pub(super) struct Split<'a, T> {
-    /// Its cross with those after it, and the sums of its products with them.
-    pub coupling: &'a [T],
-    pub own_second: &'a mut [T],
-    pub own_sums: &'a mut [T; 3],
-    pub candidates_after: &'a [[T; 2]],
-    pub slabs_after: &'a [[T; 5]],
-    pub cross_after: &'a [T],
-    pub sums_after: &'a mut [[T; 3]],
-    pub second_after: &'a mut [T],
-}
-
-impl<T: Real> Split<'_, T> {
-    /// What adding the latent leaves of those after it.
-    pub fn eliminate(self, step: &Step<T>, child: &mut Room<'_, T>) {
-        let outputs = child.candidates.iter_mut().zip(child.ratio.iter_mut());
-        for ((&g, &candidate), (next, ratio)) in self.coupling.iter().zip(self.candidates_after).zip(outputs) {
-            (*next, *ratio) = step.left_of(candidate, g);
+    /// The branch of the state that `step` leads to from this one's, adding a latent with these pairs.
+    #[inline(always)]
+    pub fn eliminate(&self, own: &[Pair<T>], step: &Step<T>, child: &mut Branch<'_, T>) {
+        let zero = T::ZERO;
+        for ((&[cross, _], latent), below) in own.iter().zip(self.latents.iter()).zip(child.latents.iter_mut()) {
+            let (left, seen, ratio) = step.leaves_of(latent, cross);
+            *below = [left, seen, ratio, zero, zero, zero, zero];
         }
-        let (mut coupling, mut ratio) = (self.coupling, &*child.ratio);
-        let mut pairs = child.cross.iter_mut().zip(self.cross_after);
-        while let Some((_, couplings)) = coupling.split_first()
-            && let Some((&r, ratios)) = ratio.split_first()
+        let mut entries = child.pairs.iter_mut().zip(self.pairs.iter());
+        let (mut own, mut latents) = (own, &*child.latents);
+        while let Some((_, own_after)) = own.split_first()
+            && let Some((latent, latents_after)) = latents.split_first()
         {
-            for (&g, (out, &above)) in couplings.iter().zip(&mut pairs) {
-                *out = above - r * g;
+            let ratio = latent[2];
+            for (&[cross, _], (below, &[above, _])) in own_after.iter().zip(&mut entries) {
+                *below = [above - ratio * cross, zero];
             }
-            (coupling, ratio) = (couplings, ratios);
+            (own, latents) = (own_after, latents_after);
         }
     }
 
-    /// Adds the sums of the subtree that starts with the latent, whose weights sum to `mass`.
-    pub fn substitute_back(self, step: &Step<T>, child: &mut Room<'_, T>, mass: T) {
-        let Room { sums, second, ratio, scratch, .. } = child;
-        // F ratio, where F has its diagonal in `sums` and the rest in `second`
-        for ((moved, &r), &[_, _, square]) in scratch.iter_mut().zip(ratio.iter()).zip(sums.iter()) {
-            *moved = square * r;
+    /// Adds the sums of a child's branch, whose weights sum to `mass`, to this branch and the latent before it.
+    #[inline(always)]
+    pub fn substitute_back(
+        &mut self,
+        step: &Step<T>,
+        mass: T,
+        child: Branch<'_, T>,
+        own: &mut Latent<T>,
+        own_pairs: &mut [Pair<T>],
+    ) {
+        // F ratio
+        for [_, _, ratio, _, _, square, moved] in child.latents.iter_mut() {
+            *moved = *square * *ratio;
         }
-        let (mut ratios, mut moved, mut entries) = (&**ratio, &mut **scratch, second.iter());
-        while let Some((&r, after)) = ratios.split_first()
-            && let Some((own, moved_after)) = moved.split_first_mut()
-        {
-            for ((&other, moved), &entry) in after.iter().zip(moved_after.iter_mut()).zip(&mut entries) {
-                *own += entry * other;
-                *moved += entry * r;
+        let (mut latents, mut entries) = (&mut *child.latents, child.pairs.iter().zip(self.pairs.iter_mut()));
+        while let Some((latent, after)) = latents.split_first_mut() {
+            for (other, (&[_, below], [_, total])) in after.iter_mut().zip(&mut entries) {
+                latent[6] += below * other[2];
+                other[6] += below * latent[2];
+                *total += below;
             }
-            (ratios, moved) = (after, moved_after);
+            latents = after;
         }
         let (mut ratio_first, mut ratio_second) = (T::ZERO, T::ZERO);
-        let below = sums.iter().zip(ratio.iter()).zip(scratch.iter());
-        let totals = self.sums_after.iter_mut().zip(self.own_second.iter_mut());
-        for ((total, own), ((below, &r), &moved)) in totals.zip(below) {
-            *total = sum(*total, *below);
-            *own += step.tau * below[1] - moved;
-            ratio_first += r * below[1];
-            ratio_second += r * moved;
+        let totals = self.latents.iter_mut().zip(own_pairs.iter_mut());
+        for (&[_, _, ratio, on, first, square, moved], (total, [_, second])) in child.latents.iter().zip(totals) {
+            total[3] += on;
+            total[4] += first;
+            total[5] += square;
+            *second += step.tau * first - moved;
+            ratio_first += ratio * first;
+            ratio_second += ratio * moved;
         }
-        self.second_after.iter_mut().zip(second.iter()).for_each(|(total, &below)| *total += below);
-        *self.own_sums = sum(*self.own_sums, step.moments(mass, ratio_first, ratio_second));
-    }
-}
-
-impl<T: Real> Split<'_, T> {
-    /// Adds the latent's own sums, with nothing added to it.
-    pub fn add_alone(self, step: &Step<T>, weight: T) {
-        *self.own_sums = sum(*self.own_sums, step.moments(weight, T::ZERO, T::ZERO));
+        step.add_moments(own, mass, ratio_first, ratio_second);
     }
 }
 
@@ -213,15 +175,11 @@ pub(super) struct Step<T> {
 }
 
 impl<T: Real> Step<T> {
-    /// The step that adds the latent at position `new` of `positions` to the branch's state.
-    pub fn to(branch: &Branch<'_, T>, new: usize, positions: usize, joint: Joint<T>) -> Self {
-        let index = (new + branch.len()).wrapping_sub(positions);
-        Self::add(row(branch.candidates, index), &row(branch.slabs, index), joint)
-    }
-
+    /// Adds a latent with this slab to a state with this joint.
     #[inline(always)]
-    pub fn add([left, seen]: [T; 2], slab: &[T; 5], joint: Joint<T>) -> Self {
-        let added = Added::new([left, seen], slab);
+    pub fn new(latent: &Latent<T>, slab: &[T; 5], joint: Joint<T>) -> Self {
+        let &[left, seen, ..] = latent;
+        let added = Added::new(left, seen, slab);
         let exponent = joint.exponent + added.gain;
         let scale = joint.scale * added.shrink(slab);
         Self {
@@ -231,19 +189,20 @@ impl<T: Real> Step<T> {
         }
     }
 
-    /// What this step leaves of a candidate that it has `cross` with, and their ratio.
+    /// left and seen of a later latent after this step, and their ratio.
     #[inline(always)]
-    pub fn left_of(&self, [left, seen]: [T; 2], cross: T) -> ([T; 2], T) {
+    pub fn leaves_of(&self, latent: &Latent<T>, cross: T) -> (T, T, T) {
         let ratio = cross * self.variance;
-        ([(left - cross * ratio).max(T::ZERO), seen - cross * self.tau], ratio)
+        ((latent[0] - cross * ratio).max(T::ZERO), latent[1] - cross * self.tau, ratio)
     }
 
-    /// Sums of s, x and x^2 of this step's latent over its subtree: W, E and F.
+    /// Adds the sums over the subtree of this step to those of its latent: W, E and F.
     #[inline(always)]
-    pub fn moments(&self, mass: T, ratio_first: T, ratio_second: T) -> [T; 3] {
+    pub fn add_moments(&self, own: &mut Latent<T>, mass: T, ratio_first: T, ratio_second: T) {
         let Self { tau, variance, .. } = *self;
-        let square = mass * (tau * tau + variance) - (tau + tau) * ratio_first + ratio_second;
-        [mass, mass * tau - ratio_first, square]
+        own[3] += mass;
+        own[4] += mass * tau - ratio_first;
+        own[5] += mass * (tau * tau + variance) - (tau + tau) * ratio_first + ratio_second;
     }
 }
 
@@ -255,7 +214,7 @@ pub(super) struct Added<T> {
 
 impl<T: Real> Added<T> {
     #[inline(always)]
-    pub fn new([left, seen]: [T; 2], slab: &[T; 5]) -> Self {
+    pub fn new(left: T, seen: T, slab: &[T; 5]) -> Self {
         let &[mean, precision, logit, pull, _] = slab;
         let variance = T::ONE / (left + precision);
         Self { gain: logit + gain(seen, mean, pull, left, variance), variance }
@@ -271,9 +230,4 @@ impl<T: Real> Added<T> {
     pub fn coefficient(&self, seen: T, slab: &[T; 5]) -> T {
         (seen + slab[3]) * self.variance
     }
-}
-
-#[inline(always)]
-pub(super) fn sum<T: Real>(a: [T; 3], b: [T; 3]) -> [T; 3] {
-    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
