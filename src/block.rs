@@ -138,6 +138,20 @@ impl<'m, T: Real> Block<'m, T> {
         }
     }
 
+    /// Makes these positions members of the reference, with the coefficient they have in it (zero if they were
+    /// not); returns which members they are, one bit each.
+    pub fn add_members(&mut self, positions: &[u16]) -> u32 {
+        let mut mask = 0;
+        for position in positions {
+            let known = self.members.iter().position(|member| member == position);
+            let bit = known.unwrap_or(self.members.len());
+            if known.is_some() || self.members.push(*position).is_ok() {
+                mask |= 1 << bit;
+            }
+        }
+        mask
+    }
+
     /// Renumbers positions so that the reference's members come first, in order.
     pub fn put_members_first(&mut self) {
         for place in 0..self.members.len() {

@@ -62,6 +62,16 @@ impl<T: Real> Factor<'_, T> {
         }
     }
 
+    /// (M^-1)_jj of `n` members.
+    pub fn inverse_diagonal(&self, j: usize, n: usize) -> T {
+        let mut sum = at(self.pivot_inv, j);
+        for k in j + 1..n {
+            let u = at(strict_row(self.rows, k), j);
+            sum += u * u * at(self.pivot_inv, k);
+        }
+        sum
+    }
+
     /// `x += U^T D^-1 forward`: the solution for a right-hand side v with forward = U v.
     pub fn add_solution(&self, forward: &[T], x: &mut [T]) {
         for (k, (&t, &pivot_inv)) in forward.iter().zip(self.pivot_inv.iter()).enumerate() {

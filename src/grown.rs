@@ -38,23 +38,30 @@ pub(crate) struct Grown<'x, 'b, 's, T> {
 
 impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
     /// Adds all states to `sums`, one subset of the reference's members after the other: all states with the same
-    /// members see the same residual. The members must be the block's first positions.
+    /// members see the same residual. The members must be the block's first positions; those in `always` are in every subset.
     pub fn walk_all(
         block: &'x Block<'b, T>,
+        always: u32,
         max_active: usize,
         mut memory: BranchMemory<'_, T>,
         sums: &'x mut Sums<'s, 'b, T>,
     ) {
         let mut walk = Self { block, sums, max_active, path: Path::new() };
         // All members on first: that is the state the reference was found as.
-        for subset in (0..1u32 << block.members.len()).rev() {
-            if subset.count_ones() as usize <= max_active {
+        let free = ((1 << block.members.len()) - 1) & !always;
+        let mut chosen = free;
+        loop {
+            if (chosen | always).count_ones() as usize <= max_active {
                 let mut members = Path::new();
-                for member in block.members_in(subset) {
+                for member in block.members_in(chosen | always) {
                     let _ = members.push(member as u16); // no more than max_active
                 }
                 walk.walk_from(&members, &mut memory);
             }
+            if chosen == 0 {
+                return;
+            }
+            chosen = (chosen - 1) & free; // the next smaller subset
         }
     }
 

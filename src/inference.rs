@@ -3,6 +3,7 @@
 use crate::arena::{Arena, BlockMemory, Detail, SumMemory, WorkMemory, arena_len};
 use crate::block::Block;
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
+use crate::core_set::{self, CoreSet};
 use crate::error::Error;
 use crate::factor::Factor;
 use crate::grown::{BranchMemory, Grown};
@@ -179,16 +180,20 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
                 rest: arena.sums.first,
             };
             energy = refine(model, &mut block, arena.sample, arena.weighted, scratch, energy);
+            let (mut always, mut known) = (0, block.energy_without(u32::MAX));
             if matches!(model.states, States::Grown) {
+                let core = core_set(model, &block, &mut arena.branches, arena.sums.first);
+                (always, known) = (block.add_members(&core.positions), core.known);
                 block.put_members_first();
             }
-            let anchor = block.energy_without(u32::MAX) + largest_outside;
+            let anchor = known.max(block.energy_without(u32::MAX) + largest_outside);
             let mut sums = Sums::new(&block, anchor, model.shape.state_bits(), reborrow_sums(&mut arena.sums), &mut found.map);
             let max_active = model.shape.max_active;
             match model.states {
                 States::Grown => {
                     let BranchMemory { latents, pairs } = &mut arena.branches;
-                    Grown::walk_all(&block, max_active, BranchMemory { latents, pairs }, &mut sums);
+                    let memory = BranchMemory { latents, pairs };
+                    Grown::walk_all(&block, always, max_active, memory, &mut sums);
                 }
                 States::Table(table) => {
                     let latents = model.shape.latents;
@@ -277,6 +282,29 @@ impl<T: Real> Model<'_, T> {
     pub fn arena_len(&self) -> usize {
         arena_len(self.shape, Detail::Marginals)
     }
+}
+
+/// Latents that need not be left out, where finding them costs less than it may save.
+fn core_set<T: Real>(
+    model: &Model<'_, T>,
+    block: &Block<'_, T>,
+    memory: &mut BranchMemory<'_, T>,
+    solution: &mut [T],
+) -> CoreSet<T> {
+    let (s, shape) = (block.len(), model.shape);
+    if block.members.is_empty() && (s < 5 || shape.max_active < 2) {
+        return CoreSet::none(block);
+    }
+    let scratch = memory.latents.as_flattened_mut();
+    let (Some((pivot_inv, scratch)), rows) = (scratch.split_at_mut_checked(s), memory.pairs.as_flattened_mut())
+    else {
+        return CoreSet::none(block);
+    };
+    let Some((coupling, forward)) = scratch.split_at_mut_checked(s) else { return CoreSet::none(block) };
+    let factor = Factor { rows, pivot_inv, coupling };
+    let forward = forward.get_mut(..s).unwrap_or(&mut []);
+    let scratch = core_set::Scratch { factor, forward, solution };
+    CoreSet::find(block, shape.max_active, shape.state_bits(), scratch)
 }
 
 /// Coefficients of the best state, x0 + M^-1 v: the walk keeps only sums.

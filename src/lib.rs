@@ -11,8 +11,9 @@
 //! | `select` | b | a score per latent, the H' best |
 //! | `block` | the H' latents | their part of G, b and the prior: D and H are gone |
 //! | `reference` | a loud sample | a few latents that explain most of it, and what they leave |
-//! | `states`, `posterior` | the block | the walk over states; log joints to weights and moments |
-//! | `grown`, `table` | a state | its log joint, its moments: two ways |
+//! | `core_set` | the block | the latents that are on in every state of weight |
+//! | `grown`, `table` | the block | all states, their log joints, their moments: two ways |
+//! | `posterior` | log joints | weights and sums |
 //! | `outside` | latents that were not selected | their singleton states |
 //! | [`Inference`] | | all of it, for one stream |
 //!
@@ -47,6 +48,8 @@ mod reference;
 
 mod posterior;
 mod states;
+
+mod core_set;
 
 mod grown;
 mod table;

@@ -29,9 +29,15 @@ impl<T: Real> Joint<T> {
     }
 
     /// At most the log joint, by less than ln 2.
-    fn ln_below(self) -> T {
+    pub fn ln_below(self) -> T {
         self.exponent + self.scale.ln_below()
     }
+}
+
+/// Nats below the best state at which states do not show: there are at most 2 to the power `state_bits` of them, so
+/// together they stay below half a rounding unit of the total.
+pub(crate) fn negligible<T: Real>(state_bits: u32) -> T {
+    T::from_bits_of_information(state_bits + T::DIGITS + 1)
 }
 
 /// The continuous part of one state.
@@ -68,8 +74,7 @@ pub(crate) struct Marginal<T> {
 }
 
 impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
-    /// `anchor`: a log joint that some state is known to reach; `state_bits`: there are no more states than 2 to
-    /// this power, so that those left out together stay below half a rounding unit of the total.
+    /// `anchor`: a log joint that some state is known to reach; `state_bits`: see [`negligible`].
     pub fn new(
         block: &'x Block<'b, T>,
         anchor: T,
@@ -81,7 +86,7 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
             sums.fill(T::ZERO);
         }
         best_path.clear();
-        let negligible = T::from_bits_of_information(state_bits + T::DIGITS + 1);
+        let negligible = negligible(state_bits);
         Self {
             block,
             anchor,

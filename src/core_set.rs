@@ -1,0 +1,120 @@
+//! The latents that every state of weight has on. A sample that a latent explains by far leaves nothing to states
+//! without it: they need not be walked.
+//!
+//! With the slabs as a ridge, M = G + diag(K), no state's exponent exceeds that of the best coefficients for all
+//! latents together, Q = 1/2 v^T M^-1 v at x = M^-1 v, and none without latent j exceeds Q - x_j^2 / (2 (M^-1)_jj), for
+//! leaving a latent out is setting its coefficient to zero. (A slab with a mean has less ridge: of
+//! (x - mu)^2 >= x^2 / 2 - mu^2 only half is certain, and mu^2 is added to Q.) Latents whose loss puts that bound
+//! below what a known state reaches, by more than states may matter, are the core set. Work: S^3 / 2 multiply-adds.
+
+use crate::block::Block;
+use crate::factor::Factor;
+use crate::math::Real;
+use crate::posterior::{Joint, negligible};
+use crate::slices::{at, row, set};
+use crate::states::Path;
+
+/// Nats that rounding may cost the bound, besides its share of Q.
+const MARGIN: f64 = 1.0;
+
+/// The latents that no state of weight leaves out.
+pub(crate) struct CoreSet<T> {
+    /// Positions.
+    pub positions: Path,
+    /// The log joint of a state that explains the sample well, or a little less.
+    pub known: T,
+}
+
+/// Scratch: a factor of S latents and twice S numbers.
+pub(crate) struct Scratch<'a, T> {
+    pub factor: Factor<'a, T>,
+    pub forward: &'a mut [T],
+    pub solution: &'a mut [T],
+}
+
+impl<T: Real> CoreSet<T> {
+    /// No latent is certain; the empty state is known.
+    pub fn none(block: &Block<'_, T>) -> Self {
+        Self { positions: Path::new(), known: block.energy_without(u32::MAX) }
+    }
+
+    pub fn find(block: &Block<'_, T>, max_active: usize, state_bits: u32, scratch: Scratch<'_, T>) -> Self {
+        let Scratch { mut factor, forward, solution } = scratch;
+        let negligible = negligible::<T>(state_bits);
+        let most = bound(block, &mut factor, forward, solution, max_active);
+        // Losses, in place of the solution.
+        for j in 0..block.len() {
+            let x = at(block.reference, j) + at(solution, j);
+            set(solution, j, T::HALF * x * x / factor.inverse_diagonal(j, block.len()));
+        }
+        // Those that lose enough, worst losses first, as a state.
+        let mut positions = Path::new();
+        while positions.len() < max_active {
+            let mut next = (0, negligible);
+            for (p, &loss) in solution.iter().enumerate().take(block.len()) {
+                if loss > next.1 && !positions.contains(&(p as u16)) {
+                    next = (p, loss);
+                }
+            }
+            if !(next.1 > negligible) {
+                break;
+            }
+            let _ = positions.push(next.0 as u16); // max_active is within the capacity
+        }
+        let known = joint(block, &positions, &mut factor, forward).ln_below();
+        let floor = known - negligible - T::from_f64(MARGIN) - most.max(T::ZERO) * T::from_f64(1e-4);
+        positions.retain(|&p| most - at(solution, usize::from(p)) < floor);
+        Self { positions, known }
+    }
+}
+
+/// The bound Q on all exponents; leaves the coefficients, less the reference's, in `solution`.
+fn bound<T: Real>(
+    block: &Block<'_, T>,
+    factor: &mut Factor<'_, T>,
+    forward: &mut [T],
+    solution: &mut [T],
+    max_active: usize,
+) -> T {
+    let (mut most, mut prior) = (T::ZERO, T::ZERO);
+    for p in 0..block.len() {
+        let [mean, precision, logit, pull, _] = row(block.slab, p);
+        let (ridge, offset) = match mean == T::ZERO {
+            true => (precision, T::ZERO),
+            false => (T::HALF * precision, T::HALF * pull * mean),
+        };
+        prior = prior.max(logit + offset);
+        let gram = block.gram_row(p);
+        factor.couple(p, gram.iter().copied(), at(gram, p), ridge);
+        let x0 = at(block.reference, p);
+        let t = at(block.b, p) - ridge * x0 - factor.explained(p, forward);
+        set(forward, p, t);
+        factor.settle(p);
+        most += T::HALF * (t * t * at(factor.pivot_inv, p) - ridge * x0 * x0);
+    }
+    solution.fill(T::ZERO);
+    factor.add_solution(forward, solution);
+    most + prior * T::from_f64(max_active as f64)
+}
+
+/// The state that has these positions on.
+fn joint<T: Real>(block: &Block<'_, T>, path: &[u16], factor: &mut Factor<'_, T>, forward: &mut [T]) -> Joint<T> {
+    let missing = block.missing(path);
+    let mut joint = Joint::new(block.energy_without(missing));
+    for (k, &position) in path.iter().enumerate() {
+        let p = usize::from(position);
+        let [mean, precision, logit, _, root] = row(block.slab, p);
+        let gram = block.gram_row(p);
+        let g = path.iter().take(k).map(|&other| at(gram, usize::from(other)));
+        factor.couple(k, g, at(gram, p), precision);
+        let away = mean - at(block.reference, p);
+        let t = block.b_without(p, missing) + precision * away - factor.explained(k, forward);
+        set(forward, k, t);
+        factor.settle(k);
+        let variance = at(factor.pivot_inv, k);
+        joint.exponent += logit + T::HALF * (t * t * variance - precision * away * away);
+        joint.scale *= root * variance.sqrt();
+        joint = joint.settled();
+    }
+    joint
+}
