@@ -18,6 +18,8 @@ pub enum Detail {
     Marginals,
     /// Also `<(s.z)(s.z)^T>` over the selected latents, as a trainer needs it.
     SecondMoments,
+    /// Also the slab's pull and its products, as learning a full slab needs them; with tables of states only.
+    SlabPull,
 }
 
 /// Numbers (of the model's precision) that inference needs as memory.
@@ -37,6 +39,7 @@ pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     match detail {
         Detail::Marginals => marginals,
         Detail::SecondMoments => marginals + s * s + triangle(a),
+        Detail::SlabPull => marginals + 2 * s * s + s + triangle(a) + a * a + a,
     }
 }
 
@@ -96,7 +99,7 @@ pub(crate) struct WorkMemory<'m, T> {
     pub covariance: &'m mut [T],
 }
 
-/// Sums over states. (S each, `second` S x S or empty)
+/// Sums over states. (S each, `second` and `pull_second` S x S; the last five may be empty)
 #[derive(Debug)]
 pub(crate) struct SumMemory<'m, T> {
     pub on: &'m mut [T],
@@ -104,6 +107,11 @@ pub(crate) struct SumMemory<'m, T> {
     pub first: &'m mut [T],
     pub square: &'m mut [T],
     pub second: &'m mut [T],
+    pub pull: &'m mut [T],
+    pub pull_second: &'m mut [T],
+    /// Scratch: the pull in one state (A), G_AA Lambda (A x A).
+    pub pull_of_state: &'m mut [T],
+    pub solved: &'m mut [T],
 }
 
 impl<'m, T: Real> Arena<'m, T> {
@@ -114,10 +122,12 @@ impl<'m, T: Real> Arena<'m, T> {
 
     fn cut(memory: &'m mut [T], shape: Shape, detail: Detail) -> Option<Self> {
         let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
-        let (second, covariance) = match detail {
-            Detail::Marginals => (0, 0),
-            Detail::SecondMoments => (s * s, triangle(a)),
+        let (second, covariance, pull) = match detail {
+            Detail::Marginals => (0, 0, 0),
+            Detail::SecondMoments => (s * s, triangle(a), 0),
+            Detail::SlabPull => (s * s, triangle(a), s),
         };
+        let (pull_of_state, solved) = if pull > 0 { (a, a * a) } else { (0, 0) };
         let (latents, pairs) = branch_len(s, a);
         let mut rest = memory;
         let mut take = |len: usize| {
@@ -158,6 +168,10 @@ impl<'m, T: Real> Arena<'m, T> {
                 first: take(s)?,
                 square: take(s)?,
                 second: take(second)?,
+                pull: take(pull)?,
+                pull_second: take(pull * s)?,
+                pull_of_state: take(pull_of_state)?,
+                solved: take(solved)?,
             },
             map_values: take(a)?,
         })

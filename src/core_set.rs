@@ -9,9 +9,11 @@
 
 use crate::block::Block;
 use crate::factor::Factor;
+use crate::grown::BranchMemory;
 use crate::math::Real;
+use crate::model::Shape;
 use crate::posterior::{Joint, negligible};
-use crate::slices::{at, row, set};
+use crate::slices::{at, row, set, span_mut};
 use crate::states::Path;
 
 /// Nats that rounding may cost the bound, besides its share of Q.
@@ -25,22 +27,30 @@ pub(crate) struct CoreSet<T> {
     pub known: T,
 }
 
-/// Scratch: a factor of S latents and twice S numbers.
-pub(crate) struct Scratch<'a, T> {
-    pub factor: Factor<'a, T>,
-    pub forward: &'a mut [T],
-    pub solution: &'a mut [T],
-}
-
 impl<T: Real> CoreSet<T> {
     /// No latent is certain; the empty state is known.
-    pub fn none(block: &Block<'_, T>) -> Self {
+    fn none(block: &Block<'_, T>) -> Self {
         Self { positions: Path::new(), known: block.energy_without(u32::MAX) }
     }
 
-    pub fn find(block: &Block<'_, T>, max_active: usize, state_bits: u32, scratch: Scratch<'_, T>) -> Self {
-        let Scratch { mut factor, forward, solution } = scratch;
-        let negligible = negligible::<T>(state_bits);
+    /// The core set, where finding it costs less than it may save. `memory` and `solution` (S) are scratch.
+    pub fn find(
+        block: &Block<'_, T>,
+        shape: &Shape,
+        memory: &mut BranchMemory<'_, T>,
+        solution: &mut [T],
+    ) -> Self {
+        let (s, max_active) = (block.len(), shape.max_active);
+        if block.members.is_empty() && (s < 5 || max_active < 2) {
+            return Self::none(block);
+        }
+        // A branch of S latents has room for a factor and more.
+        let scratch = memory.latents.as_flattened_mut();
+        let (pivot_inv, scratch) = scratch.split_at_mut_checked(s).unwrap_or_default();
+        let (coupling, forward) = scratch.split_at_mut_checked(s).unwrap_or_default();
+        let forward = span_mut(forward, 0, s);
+        let mut factor = Factor { rows: memory.pairs.as_flattened_mut(), pivot_inv, coupling };
+        let negligible = negligible::<T>(shape.state_bits());
         let most = bound(block, &mut factor, forward, solution, max_active);
         // Losses, in place of the solution.
         for j in 0..block.len() {
@@ -98,7 +108,12 @@ fn bound<T: Real>(
 }
 
 /// The state that has these positions on.
-fn joint<T: Real>(block: &Block<'_, T>, path: &[u16], factor: &mut Factor<'_, T>, forward: &mut [T]) -> Joint<T> {
+fn joint<T: Real>(
+    block: &Block<'_, T>,
+    path: &[u16],
+    factor: &mut Factor<'_, T>,
+    forward: &mut [T],
+) -> Joint<T> {
     let missing = block.missing(path);
     let mut joint = Joint::new(block.energy_without(missing));
     for (k, &position) in path.iter().enumerate() {

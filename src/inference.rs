@@ -1,12 +1,13 @@
 //! One sample through all stages: project, select, posterior.
 
-use crate::arena::{Arena, BlockMemory, Detail, SumMemory, WorkMemory, arena_len};
+use crate::arena::{Arena, BlockMemory, Detail, SumMemory, arena_len};
 use crate::block::Block;
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
-use crate::core_set::{self, CoreSet};
+use crate::core_set::CoreSet;
 use crate::error::Error;
 use crate::factor::Factor;
 use crate::grown::{BranchMemory, Grown};
+use crate::map::{best_values, to_latents};
 use crate::math::Real;
 use crate::model::{Model, Selection, States};
 use crate::outside::Outside;
@@ -14,7 +15,7 @@ use crate::posterior::Sums;
 use crate::project::{project, weigh};
 use crate::reference::{PASSES, Scratch, leave, refine};
 use crate::select::{score, singletons, top};
-use crate::slices::{at, copy, exchange, set, span};
+use crate::slices::{copy, set};
 use crate::table::Tabled;
 use core::borrow::BorrowMut;
 use heapless::Vec;
@@ -76,6 +77,11 @@ pub struct Estimate<'e, T> {
     pub order: &'e [u16],
     /// `<(s.z)(s.z)^T>` over `order`, H' x H'; empty unless asked for ([`Detail::SecondMoments`]).
     pub second: &'e [T],
+    /// `<g>` with g = W^T Sigma^-1 (y - W (s.z)) where s is on, over `order`: how a slab's mean would have to move;
+    /// empty unless asked for ([`Detail::SlabPull`]).
+    pub pull: &'e [T],
+    /// `<g g^T>` less what the noise alone would give, W^T C^-1 W with C = Sigma + W Psi W^T, H' x H'.
+    pub pull_second: &'e [T],
 }
 
 impl<'m, T: Real> Inference<'m, T> {
@@ -160,14 +166,13 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     /// Third stage: the posterior over the kept states.
     pub fn posterior(&mut self) -> Result<Estimate<'_, T>, Error> {
         let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow_mut());
-        let ascending = sorted(&found.selected);
         let order = match model.states {
             // Siblings are visited from the last position down: the best latents go last.
             States::Grown => reversed(&found.selected),
-            States::Table(_) => ascending.clone(),
+            States::Table(_) => sorted(&found.selected),
         };
         let mut block = Block::gather(model, order, arena.projection, reborrow_block(&mut arena.block));
-        let outside = Outside { model, ascending: &ascending };
+        let outside = Outside { model, selected: &found.selected };
         let largest_outside = outside.log_joints(arena.activity);
         let mut energy = found.energy;
         let mut pass = 1;
@@ -182,12 +187,18 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
             energy = refine(model, &mut block, arena.sample, arena.weighted, scratch, energy);
             let (mut always, mut known) = (0, block.energy_without(u32::MAX));
             if matches!(model.states, States::Grown) {
-                let core = core_set(model, &block, &mut arena.branches, arena.sums.first);
+                let core = CoreSet::find(&block, &model.shape, &mut arena.branches, arena.sums.first);
                 (always, known) = (block.add_members(&core.positions), core.known);
                 block.put_members_first();
             }
             let anchor = known.max(block.energy_without(u32::MAX) + largest_outside);
-            let mut sums = Sums::new(&block, anchor, model.shape.state_bits(), reborrow_sums(&mut arena.sums), &mut found.map);
+            let mut sums = Sums::new(
+                &block,
+                anchor,
+                model.shape.state_bits(),
+                reborrow_sums(&mut arena.sums),
+                &mut found.map,
+            );
             let max_active = model.shape.max_active;
             match model.states {
                 States::Grown => {
@@ -263,6 +274,8 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
             evidence: found.evidence,
             order: &found.order,
             second: self.arena.sums.second,
+            pull: self.arena.sums.pull,
+            pull_second: self.arena.sums.pull_second,
         }
     }
 
@@ -282,58 +295,6 @@ impl<T: Real> Model<'_, T> {
     pub fn arena_len(&self) -> usize {
         arena_len(self.shape, Detail::Marginals)
     }
-}
-
-/// Latents that need not be left out, where finding them costs less than it may save.
-fn core_set<T: Real>(
-    model: &Model<'_, T>,
-    block: &Block<'_, T>,
-    memory: &mut BranchMemory<'_, T>,
-    solution: &mut [T],
-) -> CoreSet<T> {
-    let (s, shape) = (block.len(), model.shape);
-    if block.members.is_empty() && (s < 5 || shape.max_active < 2) {
-        return CoreSet::none(block);
-    }
-    let scratch = memory.latents.as_flattened_mut();
-    let (Some((pivot_inv, scratch)), rows) = (scratch.split_at_mut_checked(s), memory.pairs.as_flattened_mut())
-    else {
-        return CoreSet::none(block);
-    };
-    let Some((coupling, forward)) = scratch.split_at_mut_checked(s) else { return CoreSet::none(block) };
-    let factor = Factor { rows, pivot_inv, coupling };
-    let forward = forward.get_mut(..s).unwrap_or(&mut []);
-    let scratch = core_set::Scratch { factor, forward, solution };
-    CoreSet::find(block, shape.max_active, shape.state_bits(), scratch)
-}
-
-/// Coefficients of the best state, x0 + M^-1 v: the walk keeps only sums.
-fn best_values<T: Real>(
-    model: &Model<'_, T>,
-    block: &Block<'_, T>,
-    path: &[u16],
-    work: &mut WorkMemory<'_, T>,
-    values: &mut [T],
-) {
-    if let States::Table(table) = model.states {
-        let mut states = Tabled::new(block, table, model.shape.latents, model.shape.max_active, work);
-        copy(values, states.moments_of(path));
-        return;
-    }
-    let missing = block.missing(path);
-    let mut factor = Factor { rows: work.rows, pivot_inv: work.pivot_inv, coupling: work.coupling };
-    for (k, &position) in path.iter().enumerate() {
-        let p = usize::from(position);
-        let (row, precision) = (block.gram_row(p), block.precision(p));
-        let g = path.iter().take(k).map(|&other| at(row, usize::from(other)));
-        factor.couple(k, g, at(row, p), precision);
-        let reference = at(block.reference, p);
-        let v = block.b_without(p, missing) + precision * (block.mean(p) - reference);
-        set(work.v, k, v - factor.explained(k, work.v));
-        factor.settle(k);
-        set(values, k, reference);
-    }
-    factor.add_solution(span(work.v, 0, path.len()), values);
 }
 
 /// Ascending copy (H' is small).
@@ -360,27 +321,12 @@ fn reversed(latents: &[u16]) -> Vec<u16, MAX_SELECTED> {
     reversed
 }
 
-/// Positions to latents, ascending, their values along with them.
-fn to_latents<T: Copy>(map: &mut Vec<u16, MAX_ACTIVE>, values: &mut [T], order: &[u16]) {
-    for slot in map.iter_mut() {
-        *slot = order.get(usize::from(*slot)).copied().unwrap_or_default();
-    }
-    for end in (1..map.len()).rev() {
-        for i in 0..end {
-            if map.get(i) > map.get(i + 1) {
-                exchange(map, i, i + 1);
-                exchange(values, i, i + 1);
-            }
-        }
-    }
-}
-
 fn reborrow_block<'x, T>(memory: &'x mut BlockMemory<'_, T>) -> BlockMemory<'x, T> {
     let BlockMemory { gram, b, slab, resting, reference } = memory;
     BlockMemory { gram, b, slab, resting, reference }
 }
 
 fn reborrow_sums<'x, T>(memory: &'x mut SumMemory<'_, T>) -> SumMemory<'x, T> {
-    let SumMemory { on, off, first, square, second } = memory;
-    SumMemory { on, off, first, square, second }
+    let SumMemory { on, off, first, square, second, pull, pull_second, pull_of_state, solved } = memory;
+    SumMemory { on, off, first, square, second, pull, pull_second, pull_of_state, solved }
 }

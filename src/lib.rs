@@ -14,6 +14,7 @@
 //! | `core_set` | the block | the latents that are on in every state of weight |
 //! | `grown`, `table` | the block | all states, their log joints, their moments: two ways |
 //! | `posterior` | log joints | weights and sums |
+//! | `map` | the best state | its coefficients |
 //! | `outside` | latents that were not selected | their singleton states |
 //! | [`Inference`] | | all of it, for one stream |
 //!
@@ -53,6 +54,8 @@ mod core_set;
 
 mod grown;
 mod table;
+
+mod map;
 
 mod outside;
 

@@ -40,8 +40,10 @@ pub trait Real:
     /// computed around a reference state. Rounding errors stay near 2^8 x 2^-24 = 1.5e-5 nats in
     /// `f32` and 2^20 x 2^-53 = 1e-10 nats in `f64`.
     const REFINE_ABOVE: Self;
-    /// Digits of the mantissa.
-    const DIGITS: u32;
+    /// Weights whose sum is below 2 to minus this power of the total are left out.
+    const WEIGHT_BITS: u32;
+    /// The log joint of a state that cannot be.
+    const IMPOSSIBLE: Self;
     /// The scale of a [`crate::posterior::Joint`] is kept above this, so that its next factors cannot underflow.
     const SMALL_SCALE: Self;
     /// Nats a state may rise above the anchor of the log-sum-exp before the sums are rescaled;
@@ -82,7 +84,8 @@ impl Real for f32 {
     const ONE: Self = 1.0;
     const HALF: Self = 0.5;
     const REFINE_ABOVE: Self = 256.0;
-    const DIGITS: u32 = 24;
+    const WEIGHT_BITS: u32 = 25; // half a rounding unit
+    const IMPOSSIBLE: Self = f32::NEG_INFINITY;
     const SMALL_SCALE: Self = 1e-9;
     const HEADROOM: Self = 40.0;
     const SPLITTER: Self = 4097.0; // 2^12 + 1
@@ -126,7 +129,8 @@ impl Real for f64 {
     const ONE: Self = 1.0;
     const HALF: Self = 0.5;
     const REFINE_ABOVE: Self = 1_048_576.0;
-    const DIGITS: u32 = 53;
+    const WEIGHT_BITS: u32 = 44; // 6e-14, as much as rounding errors add up to
+    const IMPOSSIBLE: Self = f64::NEG_INFINITY;
     const SMALL_SCALE: Self = 1e-60;
     const HEADROOM: Self = 40.0;
     const SPLITTER: Self = 134_217_729.0; // 2^27 + 1

@@ -5,24 +5,30 @@ use crate::math::Real;
 use crate::model::Model;
 use crate::posterior::Sums;
 use crate::select::singletons;
+use crate::slices::set;
 
 /// The singleton states of the latents that were not selected.
 pub(crate) struct Outside<'x, T> {
     pub model: &'x Model<'x, T>,
     /// The selected latents, which the walk takes care of.
-    pub ascending: &'x [u16],
+    pub selected: &'x [u16],
 }
 
 impl<T: Real> Outside<'_, T> {
     /// Scores to log joints relative to the empty state, in place; returns the largest of them and of
     /// the empty state itself.
     pub fn log_joints(&self, scores: &mut [T]) -> T {
+        if !self.model.shape.singletons {
+            return T::ZERO;
+        }
+        // As if they could not be: no loop has to ask which latents were selected.
+        for &latent in self.selected {
+            set(scores, usize::from(latent), T::IMPOSSIBLE);
+        }
         let mut largest = T::ZERO;
-        if self.model.shape.singletons {
-            for (_, (score, &logit)) in self.each(scores.iter_mut().zip(self.model.prior_logit)) {
-                *score += logit;
-                largest = largest.max(*score);
-            }
+        for (score, &logit) in scores.iter_mut().zip(self.model.prior_logit) {
+            *score += logit;
+            largest = largest.max(*score);
         }
         largest
     }
@@ -35,7 +41,7 @@ impl<T: Real> Outside<'_, T> {
             return None;
         }
         let mut best = None;
-        for (latent, activity) in self.each(activity.iter_mut()) {
+        for (latent, activity) in (0u16..).zip(activity.iter_mut()) {
             let (weight, is_best) = sums.add_outside(empty + *activity);
             *activity = weight;
             best = if is_best { Some(latent) } else { best };
@@ -52,23 +58,14 @@ impl<T: Real> Outside<'_, T> {
         variance: &mut [T],
         scale: T,
     ) {
-        mean.fill(T::ZERO);
-        variance.fill(T::ZERO);
-        if !self.model.shape.singletons {
-            return;
+        let outputs = activity.iter_mut().zip(mean).zip(variance);
+        for (((activity, mean), variance), state) in outputs.zip(singletons(self.model, projection)) {
+            let a = *activity * scale;
+            (*activity, *mean, *variance) = (a, T::ZERO, T::ZERO);
+            if !(a <= T::ZERO) {
+                *mean = a * state.mean;
+                *variance = a * state.variance + a * (T::ONE - a) * state.mean * state.mean;
+            }
         }
-        let outputs = activity.iter_mut().zip(mean).zip(variance).zip(singletons(self.model, projection));
-        for (_, (((activity, mean), variance), state)) in self.each(outputs) {
-            *activity *= scale;
-            let a = *activity;
-            *mean = a * state.mean;
-            *variance = a * state.variance + a * (T::ONE - a) * state.mean * state.mean;
-        }
-    }
-
-    /// Items of the latents that were not selected.
-    fn each<I>(&self, items: impl Iterator<Item = I>) -> impl Iterator<Item = (u16, I)> {
-        let mut selected = self.ascending.iter().copied().peekable();
-        (0u16..).zip(items).filter(move |&(latent, _)| selected.next_if_eq(&latent).is_none())
     }
 }

@@ -3,11 +3,11 @@
 //! The log-sum-exp is anchored at a log joint seen early and lifted only when a state rises far
 //! above the anchor; states that cannot change the result get no exponential.
 
+mod moments;
+
 use crate::arena::SumMemory;
 use crate::block::Block;
-use crate::grown::{Latent, Pair};
 use crate::math::Real;
-use crate::slices::{at, lower_row, set};
 use crate::states::Path;
 
 /// p(y, s) of a state as e^exponent x scale, relative to the empty state. Determinants go into the scale, so no
@@ -34,13 +34,13 @@ impl<T: Real> Joint<T> {
     }
 }
 
-/// Nats below the best state at which states do not show: there are at most 2 to the power `state_bits` of them, so
-/// together they stay below half a rounding unit of the total.
+/// Nats below the best state at which states do not show, even if there are 2 to the power `state_bits` of them.
 pub(crate) fn negligible<T: Real>(state_bits: u32) -> T {
-    T::from_bits_of_information(state_bits + T::DIGITS + 1)
+    T::from_bits_of_information(state_bits + T::WEIGHT_BITS)
 }
 
 /// The continuous part of one state.
+#[derive(Clone, Copy)]
 pub(crate) struct Moments<'a, T> {
     /// Posterior mean of each active latent.
     pub mean: &'a [T],
@@ -66,23 +66,17 @@ pub(crate) struct Sums<'x, 'b, T> {
     best_path: &'x mut Path,
 }
 
-/// What the states say about one selected latent.
-pub(crate) struct Marginal<T> {
-    pub activity: T,
-    pub mean: T,
-    pub variance: T,
-}
-
 impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
     /// `anchor`: a log joint that some state is known to reach; `state_bits`: see [`negligible`].
     pub fn new(
         block: &'x Block<'b, T>,
         anchor: T,
         state_bits: u32,
-        memory: SumMemory<'x, T>,
+        mut memory: SumMemory<'x, T>,
         best_path: &'x mut Path,
     ) -> Self {
-        for sums in [&mut *memory.on, memory.off, memory.first, memory.square, memory.second] {
+        let SumMemory { on, off, first, square, second, pull, pull_second, .. } = &mut memory;
+        for sums in [&mut **on, off, first, square, second, pull, pull_second] {
             sums.fill(T::ZERO);
         }
         best_path.clear();
@@ -163,62 +157,11 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         self.ceiling = anchor + T::HEADROOM;
         self.total *= factor;
         self.best_weight *= factor;
-        let SumMemory { on, off, first, square, second } = &mut self.memory;
-        for sums in [on, off, first, square, second] {
+        let SumMemory { on, off, first, square, second, pull, pull_second, .. } = &mut self.memory;
+        for sums in [on, off, first, square, second, pull, pull_second] {
             sums.iter_mut().for_each(|sum| *sum *= factor);
         }
         factor
-    }
-
-    /// Takes the sums over all states with exactly `members` of the reference on: by position, with the
-    /// members' coefficients about x0; see [`crate::grown`] for the sums of `latents` and of
-    /// their `pairs`.
-    pub fn collect(&mut self, members: &[u16], mass: T, latents: &[Latent<T>], pairs: &[Pair<T>]) {
-        let s = self.block.len();
-        self.total += mass;
-        self.add_off(self.block.missing(members), mass);
-        let memory = &mut self.memory;
-        let totals = memory.on.iter_mut().zip(memory.first.iter_mut()).zip(memory.square.iter_mut());
-        for (((on, first), square), latent) in totals.zip(latents) {
-            *on += latent[3];
-            *first += latent[4];
-            *square += latent[5];
-        }
-        if self.memory.second.is_empty() {
-            return;
-        }
-        // About zero again: <x x'> = <d d'> + x0 <d'> + x0' <d> + x0 x0' with d = x - x0.
-        let x0 = |p: usize| if members.contains(&(p as u16)) { at(self.block.reference, p) } else { T::ZERO };
-        let mut pairs = pairs.iter();
-        for (p, latent_p) in latents.iter().enumerate() {
-            let x0_p = x0(p);
-            for (q, latent_q) in latents.iter().enumerate().skip(p) {
-                let x0_q = x0(q);
-                let both_on = if x0_p != T::ZERO && x0_q != T::ZERO { mass } else { T::ZERO };
-                let about = if p == q { latent_p[5] } else { pairs.next().map_or(T::ZERO, |pair| pair[1]) };
-                let value = about + x0_p * latent_q[4] + x0_q * latent_p[4] + x0_p * x0_q * both_on;
-                for place in [p * s + q, q * s + p].into_iter().take(if p == q { 1 } else { 2 }) {
-                    set(self.memory.second, place, at(self.memory.second, place) + value);
-                }
-            }
-        }
-    }
-
-    /// Adds one state with its moments.
-    pub fn add_state(&mut self, path: &[u16], weight: T, moments: Moments<'_, T>) {
-        self.total += weight;
-        for ((&p, &kappa), &lambda) in path.iter().zip(moments.mean).zip(moments.variance) {
-            let p = usize::from(p);
-            let away = kappa - at(self.block.reference, p);
-            let add = |sums: &mut [T], value: T| set(sums, p, at(sums, p) + weight * value);
-            add(self.memory.on, T::ONE);
-            add(self.memory.first, away);
-            add(self.memory.square, lambda + away * away);
-        }
-        self.add_off(self.block.missing(path), weight);
-        if !self.memory.second.is_empty() {
-            self.add_second(path, weight, moments.mean, moments.covariance);
-        }
     }
 
     /// Adds a state outside the walk (a singleton of a latent that was not selected) to the total;
@@ -230,8 +173,10 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         if is_best {
             self.best_weight = weight;
         }
-        self.total += weight;
-        self.add_off(u32::MAX, weight);
+        if !(weight <= T::ZERO) {
+            self.total += weight;
+            self.add_off(u32::MAX, weight);
+        }
         (weight, is_best)
     }
 
@@ -248,54 +193,5 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
     /// 1 / sum of weights.
     pub fn scale(&self) -> T {
         T::ONE / self.total
-    }
-
-    /// Moments of the latent at position `p`, from sums over the states in which it is on, taken
-    /// about its reference coefficient c so that nothing large cancels: with a = `<s>`, m and q the
-    /// mean of x - c and of its square given on, var = a (q - m^2) + a (1 - a) (c + m)^2.
-    pub fn marginal(&self, p: usize) -> Marginal<T> {
-        let scale = self.scale();
-        let activity = at(self.memory.on, p) * scale;
-        let (first, square) = (at(self.memory.first, p) * scale, at(self.memory.square, p) * scale);
-        let reference = at(self.block.reference, p);
-        let mean = activity * reference + first;
-        // With a loud latent 1 - a must be summed, not subtracted: c^2 may be 1e8 times the variance.
-        let is_member = self.block.members.iter().any(|&m| usize::from(m) == p);
-        let off = if is_member { at(self.memory.off, p) * scale } else { T::ONE - activity };
-        if !(activity > T::ZERO) {
-            return Marginal { activity, mean, variance: T::ZERO };
-        }
-        let given_on = mean / activity;
-        let within = (square - first * (first / activity)).max(T::ZERO);
-        Marginal { activity, mean, variance: within + given_on * mean * off.max(T::ZERO) }
-    }
-
-    /// Turns the sums of second moments into `<(s.z)(s.z)^T>`, by position.
-    pub fn finish_second(&mut self) {
-        let scale = self.scale();
-        for sum in self.memory.second.iter_mut() {
-            *sum *= scale;
-        }
-    }
-
-    /// The reference's members in `mask` are off in a state of this weight.
-    fn add_off(&mut self, mask: u32, weight: T) {
-        for m in self.block.members_in(mask) {
-            set(self.memory.off, m, at(self.memory.off, m) + weight);
-        }
-    }
-
-    /// q (Lambda + kappa kappa^T), both triangles.
-    fn add_second(&mut self, path: &[u16], weight: T, mean: &[T], covariance: &[T]) {
-        let s = self.block.len();
-        for (i, (&p, &kappa)) in path.iter().zip(mean).enumerate() {
-            for ((&q, &other), &lambda) in path.iter().zip(mean).zip(lower_row(covariance, i)) {
-                let (p, q) = (usize::from(p), usize::from(q));
-                let value = weight * (lambda + kappa * other);
-                for place in [p * s + q, q * s + p].into_iter().take(if p == q { 1 } else { 2 }) {
-                    set(self.memory.second, place, at(self.memory.second, place) + value);
-                }
-            }
-        }
     }
 }

@@ -24,7 +24,9 @@ const POINTS: usize = 5000;
 const RUNS: usize = 5;
 
 fn main() {
-    println!("| D, H, H', gamma | states | projection | selection | walk | moments | M-step | iteration | Y W | ratio |");
+    println!(
+        "| D, H, H', gamma | states | projection | selection | walk | moments | M-step | iteration | Y W | ratio |"
+    );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     for setting in SETTINGS {
         row(setting);
@@ -58,7 +60,8 @@ fn row([d, h, selected, max_active]: [usize; 4]) {
         let _ = m_step(&parameters, &statistics, &learned, &guard);
     });
     let [selection, walk] = stages;
-    let states = Prepared::<f64>::new(&parameters, &options).and_then(|p| p.model().map(|m| m.shape.states()));
+    let states =
+        Prepared::<f64>::new(&parameters, &options).and_then(|p| p.model().map(|m| m.shape.states()));
     println!(
         "| {d}, {h}, {selected}, {max_active} | {} | {bare:.2} | {selection:.2} | {walk:.2} | {:.2} | {m_time:.2} | {:.2} | {bare:.2} | {:.1} |",
         states.unwrap_or(0),

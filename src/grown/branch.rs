@@ -99,8 +99,7 @@ impl<T: Real> Branch<'_, T> {
     #[inline(always)]
     pub fn split(&mut self, after: usize) -> Option<(&mut Latent<T>, &mut [Pair<T>], Branch<'_, T>)> {
         let (before, latents) = self.latents.split_at_mut_checked(self.latents.len().checked_sub(after)?)?;
-        let (own, pairs) =
-            self.pairs.split_at_mut_checked(self.pairs.len().checked_sub(pairs(after))?)?;
+        let (own, pairs) = self.pairs.split_at_mut_checked(self.pairs.len().checked_sub(pairs(after))?)?;
         let own_pairs = own.len().checked_sub(after)?;
         Some((before.last_mut()?, own.get_mut(own_pairs..)?, Branch { latents, pairs }))
     }
@@ -109,7 +108,9 @@ impl<T: Real> Branch<'_, T> {
     #[inline(always)]
     pub fn eliminate(&self, own: &[Pair<T>], step: &Step<T>, child: &mut Branch<'_, T>) {
         let zero = T::ZERO;
-        for ((&[cross, _], latent), below) in own.iter().zip(self.latents.iter()).zip(child.latents.iter_mut()) {
+        for ((&[cross, _], latent), below) in
+            own.iter().zip(self.latents.iter()).zip(child.latents.iter_mut())
+        {
             let (left, seen, ratio) = step.leaves_of(latent, cross);
             *below = [left, seen, ratio, zero, zero, zero, zero];
         }
@@ -151,7 +152,9 @@ impl<T: Real> Branch<'_, T> {
         }
         let (mut ratio_first, mut ratio_second) = (T::ZERO, T::ZERO);
         let totals = self.latents.iter_mut().zip(own_pairs.iter_mut());
-        for (&[_, _, ratio, on, first, square, moved], (total, [_, second])) in child.latents.iter().zip(totals) {
+        for (&[_, _, ratio, on, first, square, moved], (total, [_, second])) in
+            child.latents.iter().zip(totals)
+        {
             total[3] += on;
             total[4] += first;
             total[5] += square;

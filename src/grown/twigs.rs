@@ -12,7 +12,10 @@ impl<T: Real> Grown<'_, '_, '_, T> {
         let first = self.block.len() - branch.len();
         let mut mass = weight;
         for i in 0..branch.len() {
-            let (Some(latent), Some(slab)) = (branch.latents.get_mut(i), self.block.slab.get(first + i)) else { break };
+            let (Some(latent), Some(slab)) = (branch.latents.get_mut(i), self.block.slab.get(first + i))
+            else {
+                break;
+            };
             let step = Step::new(latent, slab, joint);
             if self.sums.is_too_high(step.joint.exponent) {
                 let factor = self.sums.lift(step.joint);
@@ -94,7 +97,9 @@ impl<T: Real> Twig<'_, T> {
             sums.note_best(mass, step.joint, path, &[new]);
         }
         let (mut ratio_first, mut ratio_second) = (T::ZERO, T::ZERO);
-        for (i, (([cross, second], latent), slab)) in own_pairs.iter_mut().zip(after).zip(slabs_after).enumerate() {
+        for (i, (([cross, second], latent), slab)) in
+            own_pairs.iter_mut().zip(after).zip(slabs_after).enumerate()
+        {
             let (left, seen, ratio) = step.leaves_of(latent, *cross);
             let leaf = Added::new(left, seen, slab);
             let exponent = step.joint.exponent + leaf.gain;

@@ -1,0 +1,157 @@
+//! Sums over states: adding to them, and what they say in the end.
+
+use super::{Moments, Sums};
+use crate::arena::SumMemory;
+use crate::grown::{Latent, Pair};
+use crate::math::Real;
+use crate::slices::{at, lower_row, set};
+
+/// What the states say about one selected latent.
+pub(crate) struct Marginal<T> {
+    pub activity: T,
+    pub mean: T,
+    pub variance: T,
+}
+
+impl<T: Real> Sums<'_, '_, T> {
+    /// Takes the sums over all states with exactly `members` of the reference on: by position, with the
+    /// members' coefficients about x0; see [`crate::grown`] for the sums of `latents` and of
+    /// their `pairs`.
+    pub fn collect(&mut self, members: &[u16], mass: T, latents: &[Latent<T>], pairs: &[Pair<T>]) {
+        let s = self.block.len();
+        self.total += mass;
+        self.add_off(self.block.missing(members), mass);
+        let memory = &mut self.memory;
+        let totals = memory.on.iter_mut().zip(memory.first.iter_mut()).zip(memory.square.iter_mut());
+        for (((on, first), square), latent) in totals.zip(latents) {
+            *on += latent[3];
+            *first += latent[4];
+            *square += latent[5];
+        }
+        if self.memory.second.is_empty() {
+            return;
+        }
+        // About zero again: <x x'> = <d d'> + x0 <d'> + x0' <d> + x0 x0' with d = x - x0.
+        let x0 = |p: usize| if members.contains(&(p as u16)) { at(self.block.reference, p) } else { T::ZERO };
+        let mut pairs = pairs.iter();
+        for (p, latent_p) in latents.iter().enumerate() {
+            let x0_p = x0(p);
+            for (q, latent_q) in latents.iter().enumerate().skip(p) {
+                let x0_q = x0(q);
+                let both_on = if x0_p != T::ZERO && x0_q != T::ZERO { mass } else { T::ZERO };
+                let about = if p == q { latent_p[5] } else { pairs.next().map_or(T::ZERO, |pair| pair[1]) };
+                let value = about + x0_p * latent_q[4] + x0_q * latent_p[4] + x0_p * x0_q * both_on;
+                for place in [p * s + q, q * s + p].into_iter().take(if p == q { 1 } else { 2 }) {
+                    set(self.memory.second, place, at(self.memory.second, place) + value);
+                }
+            }
+        }
+    }
+
+    /// Adds one state with its moments.
+    pub fn add_state(&mut self, path: &[u16], weight: T, moments: Moments<'_, T>) {
+        self.total += weight;
+        for ((&p, &kappa), &lambda) in path.iter().zip(moments.mean).zip(moments.variance) {
+            let p = usize::from(p);
+            let away = kappa - at(self.block.reference, p);
+            let add = |sums: &mut [T], value: T| set(sums, p, at(sums, p) + weight * value);
+            add(self.memory.on, T::ONE);
+            add(self.memory.first, away);
+            add(self.memory.square, lambda + away * away);
+        }
+        self.add_off(self.block.missing(path), weight);
+        if !self.memory.second.is_empty() {
+            self.add_second(path, weight, moments.mean, moments.covariance);
+        }
+        if !self.memory.pull.is_empty() {
+            self.add_pull(path, weight, moments);
+        }
+    }
+
+    /// Moments of the latent at position `p`, from sums over the states in which it is on, taken
+    /// about its reference coefficient c so that nothing large cancels: with a = `<s>`, m and q the
+    /// mean of x - c and of its square given on, var = a (q - m^2) + a (1 - a) (c + m)^2.
+    pub fn marginal(&self, p: usize) -> Marginal<T> {
+        let scale = self.scale();
+        let activity = at(self.memory.on, p) * scale;
+        let (first, square) = (at(self.memory.first, p) * scale, at(self.memory.square, p) * scale);
+        let reference = at(self.block.reference, p);
+        let mean = activity * reference + first;
+        // With a loud latent 1 - a must be summed, not subtracted: c^2 may be 1e8 times the variance.
+        let is_member = self.block.members.iter().any(|&m| usize::from(m) == p);
+        let off = if is_member { at(self.memory.off, p) * scale } else { T::ONE - activity };
+        if !(activity > T::ZERO) {
+            return Marginal { activity, mean, variance: T::ZERO };
+        }
+        let given_on = mean / activity;
+        let within = (square - first * (first / activity)).max(T::ZERO);
+        Marginal { activity, mean, variance: within + given_on * mean * off.max(T::ZERO) }
+    }
+
+    /// Turns the sums of second moments into `<(s.z)(s.z)^T>`, by position.
+    pub fn finish_second(&mut self) {
+        let scale = self.scale();
+        let SumMemory { second, pull, pull_second, .. } = &mut self.memory;
+        for sums in [second, pull, pull_second] {
+            sums.iter_mut().for_each(|sum| *sum *= scale);
+        }
+    }
+
+    /// The reference's members in `mask` are off in a state of this weight.
+    pub(super) fn add_off(&mut self, mask: u32, weight: T) {
+        for m in self.block.members_in(mask) {
+            set(self.memory.off, m, at(self.memory.off, m) + weight);
+        }
+    }
+
+    /// q (Lambda + kappa kappa^T), both triangles.
+    fn add_second(&mut self, path: &[u16], weight: T, mean: &[T], covariance: &[T]) {
+        let s = self.block.len();
+        for (i, (&p, &kappa)) in path.iter().zip(mean).enumerate() {
+            for ((&q, &other), &lambda) in path.iter().zip(mean).zip(lower_row(covariance, i)) {
+                let (p, q) = (usize::from(p), usize::from(q));
+                let value = weight * (lambda + kappa * other);
+                for place in [p * s + q, q * s + p].into_iter().take(if p == q { 1 } else { 2 }) {
+                    set(self.memory.second, place, at(self.memory.second, place) + value);
+                }
+            }
+        }
+    }
+
+    /// q g and q (g g^T - G + G Lambda G), which is g g^T - W_A^T C^-1 W_A; g = b_A - G_AA kappa, where b sees the residual
+    /// of the reference's members that are on.
+    fn add_pull(&mut self, path: &[u16], weight: T, moments: Moments<'_, T>) {
+        let (s, k) = (self.block.len(), path.len());
+        let missing = self.block.missing(path);
+        let SumMemory { pull, pull_second, pull_of_state, solved, .. } = &mut self.memory;
+        let states = path.iter().zip(pull_of_state.iter_mut()).zip(solved.chunks_exact_mut(k.max(1)));
+        for ((&p, g), solved) in states {
+            let p = usize::from(p);
+            let gram = self.block.gram_row(p);
+            *g = self.block.b_without(p, missing);
+            for ((&q, &kappa), entry) in path.iter().zip(moments.mean).zip(solved) {
+                let q = usize::from(q);
+                *g -= at(gram, q) * (kappa - at(self.block.reference, q));
+                // (G Lambda)_pq
+                *entry = T::ZERO;
+                let column = path.iter().position(|&other| usize::from(other) == q).unwrap_or_default();
+                for (i, &other) in path.iter().enumerate() {
+                    let (high, low) = if i >= column { (i, column) } else { (column, i) };
+                    *entry += at(gram, usize::from(other)) * at(lower_row(moments.covariance, high), low);
+                }
+            }
+            set(pull, p, at(pull, p) + weight * *g);
+        }
+        for ((&p, &g), row) in path.iter().zip(pull_of_state.iter()).zip(solved.chunks_exact(k.max(1))) {
+            for (&q, &other) in path.iter().zip(pull_of_state.iter()) {
+                let (p, q) = (usize::from(p), usize::from(q));
+                let gram = self.block.gram_row(q);
+                let mut product = g * other - at(gram, p);
+                for (&entry, &l) in row.iter().zip(path) {
+                    product += entry * at(gram, usize::from(l));
+                }
+                set(pull_second, p * s + q, at(pull_second, p * s + q) + weight * product);
+            }
+        }
+    }
+}
