@@ -33,7 +33,7 @@
 //! |---|---|---|
 //! | `DICT` | D times H rounded up to 8 | dictionary in panels |
 //! | `NOIS` | 1, D or D (D + 1) / 2 | noise precision(s) or inverse Cholesky factor |
-//! | `PRIO`, `MEAN`, `PREC`, `LSCA`, `GDIA`, `SOFF` | H each | prior logit, slab mean, slab precision, its half logarithm, Gram diagonal, score offset |
+//! | `PRIO`, `MEAN`, `PREC`, `GDIA`, `SOFF` | H each | prior logit, slab mean, slab precision, Gram diagonal, score offset |
 //! | `GRAM` | H (H + 1) / 2 | Gram matrix; may be absent |
 //! | `SELP`, `SELO` | as `DICT`, H | independent selection: precisions and offsets |
 //! | `STAT` | see [`StateTable`] | per-state records |
@@ -188,7 +188,6 @@ impl<'a> Blob<'a> {
             prior_logit: numbers("PRIO")?,
             slab_mean: numbers("MEAN")?,
             slab_precision: numbers("PREC")?,
-            slab_log_scale: numbers("LSCA")?,
             gram_diagonal: numbers("GDIA")?,
             score_offset: numbers("SOFF")?,
             gram: if sections.find("GRAM").is_some() { Some(numbers("GRAM")?) } else { None },
@@ -265,8 +264,8 @@ struct Sections<'a> {
     table: &'a [u8],
 }
 
-const KNOWN: [&str; 12] =
-    ["DICT", "NOIS", "PRIO", "MEAN", "PREC", "LSCA", "GDIA", "SOFF", "GRAM", "SELP", "SELO", "STAT"];
+const KNOWN: [&str; 11] =
+    ["DICT", "NOIS", "PRIO", "MEAN", "PREC", "GDIA", "SOFF", "GRAM", "SELP", "SELO", "STAT"];
 
 impl<'a> Sections<'a> {
     fn new(bytes: &'a [u8]) -> Result<Self, BlobError> {

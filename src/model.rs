@@ -175,8 +175,6 @@ pub struct Model<'a, T> {
     pub slab_mean: &'a [T],
     /// 1 / Psi_hh.
     pub slab_precision: &'a [T],
-    /// 1/2 ln(1 / Psi_hh).
-    pub slab_log_scale: &'a [T],
     /// Diagonal of G.
     pub gram_diagonal: &'a [T],
     /// -1/2 ln((G_hh + 1 / Psi_hh) Psi_hh), the part of the singleton score that no sample changes.
@@ -204,7 +202,6 @@ impl<'a, T: Real> Model<'a, T> {
         numbers("prior", parts.prior_logit, h)?;
         numbers("slab_mean", parts.slab_mean, h)?;
         positive("slab_cov", parts.slab_precision, h)?;
-        numbers("slab_log_scale", parts.slab_log_scale, h)?;
         numbers("gram_diagonal", parts.gram_diagonal, h)?;
         if let Some(index) = parts.gram_diagonal.iter().position(|&g| g < T::ZERO) {
             return Err(ModelError::Range { field: "gram_diagonal", index });

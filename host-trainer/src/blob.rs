@@ -22,7 +22,6 @@ pub fn write(prepared: &Prepared<f32>, slab: &SlabCov, provenance: &str) -> crat
         (b"PRIO", bytes(model.prior_logit)),
         (b"MEAN", bytes(model.slab_mean)),
         (b"PREC", bytes(model.slab_precision)),
-        (b"LSCA", bytes(model.slab_log_scale)),
         (b"GDIA", bytes(model.gram_diagonal)),
         (b"SOFF", bytes(model.score_offset)),
     ];
