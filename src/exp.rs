@@ -16,7 +16,7 @@ use core::f64::consts::LOG2_E as LOG2_E_64;
 #[inline(always)]
 pub(crate) fn exp_f32(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 x 2^23
-    const LN_2_HIGH: f32 = 0.693_359_375; // 9 digits
+    const LN_2_HIGH: f32 = f32::from_bits(0x3f31_8000); // 9 digits
     const LN_2_LOW: f32 = -2.121_944_4e-4;
     if !(x >= -87.0) {
         return if x < 0.0 { 0.0 } else { x }; // NaN stays

@@ -134,21 +134,21 @@ impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
             let mass = self.weigh(step.joint);
             self.path.pop();
             self.keep_up(anchor, branch);
-            if let Some((own, ..)) = branch.split(after) {
-                step.add_moments(own, mass, T::ZERO, T::ZERO);
+            if let Some((own, _)) = branch.split(after) {
+                step.add_moments(own.latent, mass, T::ZERO, T::ZERO);
             }
             return mass;
         };
-        if let Some((_, own_pairs, rest)) = branch.split(after) {
-            rest.eliminate(own_pairs, &step, &mut child);
+        if let Some((own, rest)) = branch.split(after) {
+            rest.eliminate(own, &step, &mut child);
         }
         let mass = self.subtree(&mut child, memory, step.joint, members);
         self.path.pop();
         self.keep_up(anchor, branch);
         if !(mass <= T::ZERO)
-            && let Some((own, own_pairs, mut rest)) = branch.split(after)
+            && let Some((own, mut rest)) = branch.split(after)
         {
-            rest.substitute_back(&step, mass, child, own, own_pairs);
+            rest.substitute_back(&step, mass, child, own);
         }
         mass
     }

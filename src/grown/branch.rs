@@ -57,6 +57,12 @@ impl<T: Real> BranchMemory<'_, T> {
     }
 }
 
+/// One latent, and its pairs with those after it.
+pub(super) struct Own<'a, T> {
+    pub latent: &'a mut Latent<T>,
+    pub pairs: &'a mut [Pair<T>],
+}
+
 /// The latents that may be added to a state, in order.
 pub(super) struct Branch<'a, T> {
     pub latents: &'a mut [Latent<T>],
@@ -95,19 +101,20 @@ impl<T: Real> Branch<'_, T> {
         }
     }
 
-    /// The latent with `after` others behind it, its pairs with them, and their branch.
+    /// The latent with `after` others behind it, and their branch.
     #[inline(always)]
-    pub fn split(&mut self, after: usize) -> Option<(&mut Latent<T>, &mut [Pair<T>], Branch<'_, T>)> {
+    pub fn split(&mut self, after: usize) -> Option<(Own<'_, T>, Branch<'_, T>)> {
         let (before, latents) = self.latents.split_at_mut_checked(self.latents.len().checked_sub(after)?)?;
         let (own, pairs) = self.pairs.split_at_mut_checked(self.pairs.len().checked_sub(pairs(after))?)?;
-        let own_pairs = own.len().checked_sub(after)?;
-        Some((before.last_mut()?, own.get_mut(own_pairs..)?, Branch { latents, pairs }))
+        let start = own.len().checked_sub(after)?;
+        let own = Own { latent: before.last_mut()?, pairs: own.get_mut(start..)? };
+        Some((own, Branch { latents, pairs }))
     }
 
-    /// The branch of the state that `step` leads to from this one's, adding a latent with these pairs.
+    /// The branch of the state that `step` leads to from this one's, adding the latent `own`.
     #[inline(always)]
-    pub fn eliminate(&self, own: &[Pair<T>], step: &Step<T>, child: &mut Branch<'_, T>) {
-        let zero = T::ZERO;
+    pub fn eliminate(&self, own: Own<'_, T>, step: &Step<T>, child: &mut Branch<'_, T>) {
+        let (zero, own) = (T::ZERO, &*own.pairs);
         for ((&[cross, _], latent), below) in
             own.iter().zip(self.latents.iter()).zip(child.latents.iter_mut())
         {
@@ -129,14 +136,7 @@ impl<T: Real> Branch<'_, T> {
 
     /// Adds the sums of a child's branch, whose weights sum to `mass`, to this branch and the latent before it.
     #[inline(always)]
-    pub fn substitute_back(
-        &mut self,
-        step: &Step<T>,
-        mass: T,
-        child: Branch<'_, T>,
-        own: &mut Latent<T>,
-        own_pairs: &mut [Pair<T>],
-    ) {
+    pub fn substitute_back(&mut self, step: &Step<T>, mass: T, child: Branch<'_, T>, own: Own<'_, T>) {
         // F ratio
         for [_, _, ratio, _, _, square, moved] in child.latents.iter_mut() {
             *moved = *square * *ratio;
@@ -151,7 +151,7 @@ impl<T: Real> Branch<'_, T> {
             latents = after;
         }
         let (mut ratio_first, mut ratio_second) = (T::ZERO, T::ZERO);
-        let totals = self.latents.iter_mut().zip(own_pairs.iter_mut());
+        let totals = self.latents.iter_mut().zip(own.pairs.iter_mut());
         for (&[_, _, ratio, on, first, square, moved], (total, [_, second])) in
             child.latents.iter().zip(totals)
         {
@@ -162,7 +162,7 @@ impl<T: Real> Branch<'_, T> {
             ratio_first += ratio * first;
             ratio_second += ratio * moved;
         }
-        step.add_moments(own, mass, ratio_first, ratio_second);
+        step.add_moments(own.latent, mass, ratio_first, ratio_second);
     }
 }
 
