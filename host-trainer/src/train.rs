@@ -7,11 +7,13 @@
 //! | [`mod@e_step`] | a chunk of points to statistics, through the core's inference |
 //! | [`mod@m_step`] | statistics to parameters |
 //! | [`settings`], [`init`] | what a run shall do, where it begins |
+//! | [`mod@choose`] | which of several starts to keep |
 //! | [`run`] | the loop: starts, iterations, history; its state is a checkpoint |
 //!
 //! One iteration costs, per point, two passes of D H multiply-adds (matrix products over a chunk), the
 //! walk over its states, and a scatter of H'^2 moments.
 
+pub mod choose;
 pub mod e_step;
 pub mod init;
 pub mod m_step;
@@ -20,6 +22,7 @@ pub mod run;
 pub mod settings;
 pub mod statistics;
 
+pub use choose::{Prefer, choose};
 pub use e_step::e_step;
 pub use m_step::{Guard, Learned, m_step};
 pub use points::Points;

@@ -8,7 +8,7 @@ use super::output::{Progress, print, refuse_overwriting};
 use crate::files::{self, Staged};
 use crate::prepare::{GramName, Options, check_truncation};
 use crate::train::settings::{Engine, NoiseForm, SlabForm};
-use crate::train::{Next, Points, Settings, State};
+use crate::train::{Next, Points, Prefer, Settings, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
 use spikelet::Shape;
@@ -67,9 +67,12 @@ pub(super) struct Train {
     /// Most iterations per start
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     iterations: usize,
-    /// Starts from different random parameters; the one with the best free energy is kept
+    /// Starts from different random parameters, of which one is kept
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     restarts: u32,
+    /// Which start is kept
+    #[arg(long, value_enum, default_value = "free-energy")]
+    prefer: Prefer,
     /// A start ends when an iteration changes the free energy by less than this fraction
     #[arg(long, value_name = "FRACTION", default_value_t = 1e-7)]
     tolerance: f64,
@@ -101,6 +104,7 @@ impl Train {
         refuse_overwriting(&self.out, &self.data)?;
         let settings = self.settings()?;
         let mut points = Points::open(&self.data)?;
+        self.check_angles(points.dims())?;
         let checkpoint = Checkpoint::new(self.checkpoint.as_deref(), &self.out);
         let mut state = match self.resume.then(|| checkpoint.read()).transpose()?.flatten() {
             Some(state) => checkpoint.accept(state, &settings, &points)?,
@@ -109,7 +113,7 @@ impl Train {
         if self.train(&mut state, &mut points, &checkpoint)? {
             self.write(&state, &json)
         } else {
-            let place = format!("start {}, iteration {}", state.restart, state.current.history.len());
+            let place = format!("start {}, iteration {}", state.current.number, state.current.history.len());
             let advice = format!("the same command with --resume goes on from {}", checkpoint.path.display());
             Err(Error::run("stopped before the end", place, advice))
         }
@@ -155,6 +159,7 @@ impl Train {
             slab: self.slab,
             iterations: self.iterations,
             restarts: self.restarts as usize,
+            prefer: self.prefer,
             tolerance: if self.tolerance == 0.0 { 0.0 } else { positive(self.tolerance, "--tolerance")? },
             noise_floor: positive(self.noise_floor, "--noise-floor")?,
             seed: self.seed,
@@ -163,6 +168,25 @@ impl Train {
         // D does not matter here, and the data is not open yet.
         check_truncation(Shape { dims: 1, latents, selected, max_active, singletons })?;
         Ok(settings)
+    }
+
+    /// Only starts that differ can be compared, and no more than D columns can be at right angles.
+    fn check_angles(&self, dims: usize) -> Result<()> {
+        let place = "--prefer orthogonal";
+        let (what, advice) = match self.prefer {
+            Prefer::Orthogonal if self.restarts == 1 => {
+                ("there is one start only".into(), "ask for more, such as --restarts 20".to_owned())
+            }
+            Prefer::Orthogonal if self.latents == 1 => {
+                ("one latent has no angles".into(), "leave it away".to_owned())
+            }
+            Prefer::Orthogonal if usize::from(self.latents) > dims => {
+                let what = format!("{} columns of {dims} numbers cannot be orthogonal", self.latents);
+                (what, format!("ask for {dims} latents or fewer, or leave it away"))
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::input(what, place, advice))
     }
 
     /// True when finished, false when the user stopped it.
@@ -179,7 +203,8 @@ impl Train {
         });
         let starts = state.settings.restarts;
         let mut progress = Progress::new("training", starts * (state.settings.iterations + 1));
-        progress.advance(state.restart * (state.settings.iterations + 1) + state.current.history.len());
+        progress
+            .advance(state.current.number * (state.settings.iterations + 1) + state.current.history.len());
         let every = self.checkpoint_every as usize;
         state.run(points, threads, |state| {
             let done = state.current.history.len();

@@ -1,9 +1,10 @@
 //! The EM loop: starts, iterations, history, and where an interrupted run goes on.
 //!
-//! All there is to a run is its [`State`]: settings, which start, which iteration, the parameters, and the
-//! best start so far. It is plain data, so a checkpoint is this state as a file, and a resumed run ends
+//! All there is to a run is its [`State`]: settings, which start, which iteration, the parameters, and what
+//! the starts before have come to. It is plain data, so a checkpoint is this state as a file, and a resumed run ends
 //! in the same bits as one that was never interrupted.
 
+use super::choose::{Candidate, Prefer, choose};
 use super::e_step::e_step;
 use super::init::init;
 use super::m_step::{Guard, Warning, m_step};
@@ -29,6 +30,8 @@ pub struct Step {
 /// One start, as far as it has come.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Start {
+    /// Which one it is, counted from 0.
+    pub number: usize,
     /// Parameters after the last M-step.
     pub parameters: Parameters,
     /// F of every iteration.
@@ -46,12 +49,10 @@ pub struct State {
     pub settings: Settings,
     /// N and D of the data it was begun on.
     pub data: (usize, usize),
-    /// Number of the start at work.
-    pub restart: usize,
     /// The start at work.
     pub current: Start,
-    /// The best of the starts before.
-    pub best: Option<Start>,
+    /// Finished starts that may still be the result: the best one, or all where that shows only at the end.
+    pub done: Vec<Start>,
 }
 
 impl Start {
@@ -96,7 +97,7 @@ impl State {
     pub fn new(settings: Settings, points: &mut Points) -> Result<Self> {
         let data = Data::new(&settings, points)?;
         let current = start(&settings, &data, points.dims(), 0);
-        Ok(Self { settings, data: (points.len(), points.dims()), restart: 0, current, best: None })
+        Ok(Self { settings, data: (points.len(), points.dims()), current, done: Vec::new() })
     }
 
     /// Runs until all starts are finished or `between` says stop; true when finished. `between` sees the
@@ -117,24 +118,29 @@ impl State {
                     return Ok(false);
                 }
             }
-            if self.restart + 1 >= self.settings.restarts {
+            let number = self.current.number + 1;
+            if number >= self.settings.restarts {
                 return Ok(true);
             }
-            self.restart += 1;
-            let next = start(&self.settings, &data, points.dims(), self.restart);
-            let done = std::mem::replace(&mut self.current, next);
-            if self.best.as_ref().is_none_or(|best| done.free_energy() > best.free_energy()) {
-                self.best = Some(done);
+            let next = start(&self.settings, &data, points.dims(), number);
+            self.done.push(std::mem::replace(&mut self.current, next));
+            if self.settings.prefer == Prefer::FreeEnergy {
+                let best = choose(Prefer::FreeEnergy, &candidates(self.done.iter())).unwrap_or(0);
+                self.done = vec![self.done.swap_remove(best)];
             }
         }
     }
 
-    /// The best start, once finished.
+    /// The start that is preferred, once all are finished.
     pub fn result(&self) -> &Start {
-        match &self.best {
-            Some(best) if best.free_energy() >= self.current.free_energy() => best,
-            _ => &self.current,
-        }
+        choose(self.settings.prefer, &candidates(self.starts()))
+            .and_then(|chosen| self.starts().nth(chosen))
+            .unwrap_or(&self.current)
+    }
+
+    /// All starts that are kept, the one at work last.
+    pub fn starts(&self) -> impl Iterator<Item = &Start> {
+        self.done.iter().chain(std::iter::once(&self.current))
     }
 
     /// E-step, bookkeeping, M-step. The last E-step only tells F of the final parameters.
@@ -166,14 +172,18 @@ impl State {
     }
 }
 
-fn start(settings: &Settings, data: &Data, dims: usize, restart: usize) -> Start {
-    let mut parameters = init(settings, &data.covariance, dims, restart);
+fn candidates<'a>(starts: impl Iterator<Item = &'a Start>) -> Vec<Candidate<'a>> {
+    starts.map(|s| Candidate { parameters: &s.parameters, free_energy: s.free_energy() }).collect()
+}
+
+fn start(settings: &Settings, data: &Data, dims: usize, number: usize) -> Start {
+    let mut parameters = init(settings, &data.covariance, dims, number);
     // Constant data: a dictionary of zeros would never move.
     if parameters.dictionary.iter().all(|&w| w == 0.0) {
         parameters.dictionary.fill(1.0);
     }
     raise(&mut parameters, data.guard.noise_floor);
-    Start { parameters, history: Vec::new(), warnings: BTreeSet::new(), finished: false }
+    Start { number, parameters, history: Vec::new(), warnings: BTreeSet::new(), finished: false }
 }
 
 /// Noise at or above the floor.

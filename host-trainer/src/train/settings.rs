@@ -1,5 +1,6 @@
 //! What a run shall do; the part of it that decides the result is written beside every model.
 
+use super::choose::Prefer;
 use super::m_step::Learned;
 use crate::prepare::{GramName, Options, SelectionName};
 use serde::{Deserialize, Serialize};
@@ -57,8 +58,10 @@ pub struct Settings {
     pub slab: SlabForm,
     /// Most iterations of one start.
     pub iterations: usize,
-    /// Starts from different random parameters; the best is kept.
+    /// Starts from different random parameters; one is kept.
     pub restarts: usize,
+    /// Which one.
+    pub prefer: Prefer,
     /// A start ends when an iteration gains less than this, relative to the free energy.
     pub tolerance: f64,
     /// Smallest noise variance, as a fraction of the mean variance of the data.

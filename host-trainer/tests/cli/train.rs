@@ -154,3 +154,40 @@ fn strange_data_trains_or_is_refused() {
         assert!(numbers(&parameters["w"]).iter().all(|w| w.is_finite()), "{name}");
     }
 }
+
+/// All starts are kept until the end, also in a checkpoint: resumed, a run ends in the same bits.
+#[test]
+fn the_most_orthogonal_start_is_kept() {
+    let desk = desk(300);
+    let line = "train --model gsc --latents 3 --restarts 6 --iterations 6 --slab unit Y.npy";
+    desk.good(&format!("{line} --prefer orthogonal --out angles.spk"));
+    desk.good(&format!("{line} --out energy.spk"));
+    let deviation = |name: &str| {
+        let w = numbers(&json(&desk, name)["parameters"]["w"]);
+        let column = |k: usize| [w[k], w[3 + k], w[6 + k]];
+        let dot = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let cosine = |a: [f64; 3], b: [f64; 3]| dot(a, b).abs() / (dot(a, a) * dot(b, b)).sqrt();
+        [(0, 1), (0, 2), (1, 2)].map(|(a, b)| cosine(column(a), column(b))).into_iter().fold(0.0, f64::max)
+    };
+    assert!(deviation("angles.json") <= deviation("energy.json"));
+    assert_eq!(json(&desk, "angles.json")["settings"]["prefer"], "orthogonal");
+    let resumed = format!("{line} --prefer orthogonal --checkpoint c.json --checkpoint-every 1 --resume");
+    desk.good(&format!("{resumed} --out first.spk"));
+    desk.good(&format!("{resumed} --out again.spk"));
+    assert_eq!(fs::read(desk.path("angles.spk")).unwrap(), fs::read(desk.path("again.spk")).unwrap());
+}
+
+#[test]
+fn angles_that_cannot_be_are_refused() {
+    let desk = desk(50);
+    for (flags, word) in [
+        ("--latents 3", "--restarts"),
+        ("--latents 4 --restarts 3", "cannot be orthogonal"),
+        ("--latents 1 --restarts 3", "no angles"),
+    ] {
+        let line = format!("train --model gsc --prefer orthogonal {flags} Y.npy --out m.spk");
+        let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(word), "{said}");
+    }
+}

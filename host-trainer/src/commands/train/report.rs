@@ -16,7 +16,7 @@ pub(super) fn line(state: &State) -> String {
     };
     let start = match state.settings.restarts {
         1 => String::new(),
-        starts => format!("start {}/{starts}, ", state.restart + 1),
+        starts => format!("start {}/{starts}, ", state.current.number + 1),
     };
     format!("{start}iteration {}, free energy {last:.6} per point{change}", history.len().saturating_sub(1))
 }
@@ -46,6 +46,7 @@ pub(super) fn json(state: &State) -> Result<String> {
                 NoiseCov::Full(sigma) => rows(sigma, d),
             },
         },
+        "start": result.number,
         "history": result.history,
         "warnings": result.warnings,
         "version": env!("CARGO_PKG_VERSION"),
