@@ -7,7 +7,7 @@ use super::import::build;
 use super::output::{Progress, print, refuse_overwriting};
 use crate::files::{self, Staged};
 use crate::prepare::{GramName, Options, check_truncation};
-use crate::train::settings::{Engine, NoiseForm, SlabForm};
+use crate::train::settings::{Engine, InitForm, NoiseForm, Precision, SlabForm};
 use crate::train::{Next, Points, Prefer, Settings, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
@@ -64,7 +64,19 @@ pub(super) struct Train {
     /// Form of the slab
     #[arg(long, value_enum, default_value = "diagonal")]
     slab: SlabForm,
-    /// Most iterations per start
+    /// Train on whitened data, best for mixtures; the model is for raw data, with full noise covariance
+    #[arg(long)]
+    whiten: bool,
+    /// Numbers that inference computes in while training
+    #[arg(long, value_enum, default_value = "f64")]
+    precision: Precision,
+    /// Points per M-step: stepwise EM, many small steps per pass over the data; 0 for plain EM
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    batch: usize,
+    /// Where the columns of a first dictionary come from
+    #[arg(long, value_enum, default_value = "random")]
+    init: InitForm,
+    /// Most iterations (passes over the data) per start
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     iterations: usize,
     /// Starts from different random parameters, of which one is kept
@@ -157,6 +169,10 @@ impl Train {
             engine,
             noise: self.noise,
             slab: self.slab,
+            whiten: self.whiten,
+            precision: self.precision,
+            batch: self.batch,
+            init: self.init,
             iterations: self.iterations,
             restarts: self.restarts as usize,
             prefer: self.prefer,
@@ -230,7 +246,7 @@ impl Train {
             result.free_energy() / points as f64,
         );
         let options = Options { gram: GramName::Auto, ..settings.options() };
-        let blob = build(&result.parameters, &options, &provenance)?;
+        let blob = build(&state.model(), &options, &provenance)?;
         let text = report::json(state)?;
         let blob = Staged::write(&self.out, |writer| writer.write_all(&blob))?;
         let text = Staged::write(json, |writer| writer.write_all(text.as_bytes()))?;

@@ -37,6 +37,26 @@ pub enum Engine {
     Truncated,
 }
 
+/// What the E-step computes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// 64-bit numbers
+    F64,
+    /// 32-bit numbers, as on the device; sums over points are in 64 bits all the same
+    F32,
+}
+
+/// Where the columns of a first dictionary come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InitForm {
+    /// Random directions with the covariance of the data
+    Random,
+    /// Points drawn from the data
+    Data,
+}
+
 /// Everything that decides the result, apart from the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
@@ -56,6 +76,14 @@ pub struct Settings {
     pub noise: NoiseForm,
     /// Form of the slab.
     pub slab: SlabForm,
+    /// Train on whitened data; the model is one of the raw data all the same.
+    pub whiten: bool,
+    /// Numbers of the E-step.
+    pub precision: Precision,
+    /// Points per M-step in stepwise EM; 0 for plain EM, all of them.
+    pub batch: usize,
+    /// Where a start begins.
+    pub init: InitForm,
     /// Most iterations of one start.
     pub iterations: usize,
     /// Starts from different random parameters; one is kept.
