@@ -11,26 +11,24 @@ use super::statistics::Statistics;
 use crate::parameters::{Parameters, SlabCov};
 
 /// On more rarely than this fraction of the average latent: unused.
-const UNUSED: f64 = 0.02;
+const UNUSED: f64 = 0.2;
 
 /// Columns with a cosine beyond this are one direction.
-const SAME: f64 = 0.98;
+const SAME: f64 = 0.95;
 
-/// New directions may not be closer to each other than this.
-const NEW: f64 = 0.8;
+/// Residuals with a cosine beyond this speak for one direction, and the more so the closer they are.
+const KIN: f64 = 0.5;
+
+/// Residuals that are compared, at most.
+const MOST: usize = 400;
 
 /// Moves the latents that do nothing to what the poorly explained points lack; a warning each.
-pub(super) fn revive(
-    parameters: &mut Parameters,
-    sums: &mut Statistics,
-    mut poor: Vec<Poor>,
-) -> Vec<Warning> {
+pub(super) fn revive(parameters: &mut Parameters, sums: &mut Statistics, poor: Vec<Poor>) -> Vec<Warning> {
     let (d, h) = (parameters.dims, parameters.latents);
     let idle = idle(parameters, sums);
     if idle.is_empty() || idle.len() == h {
         return Vec::new();
     }
-    poor.sort_by(|a, b| a.evidence.total_cmp(&b.evidence));
     let busy = |k: &usize| idle.binary_search(k).is_err();
     let kept = (h - idle.len()) as f64;
     let psi2 = parameters.slab_variances();
@@ -39,16 +37,7 @@ pub(super) fn revive(
         |k: usize| psi2[k] * dot(&column(&parameters.dictionary, k), &column(&parameters.dictionary, k));
     let scale = ((0..h).filter(busy).map(power).sum::<f64>() / kept).sqrt();
     let prior = (0..h).filter(busy).map(|k| parameters.prior[k]).sum::<f64>() / kept;
-    let mut taken: Vec<Vec<f64>> = Vec::new();
-    let mut directions = poor.into_iter().filter_map(|point| {
-        let norm = dot(&point.residual, &point.residual).sqrt();
-        let direction: Vec<f64> = point.residual.iter().map(|r| r / norm).collect();
-        let fresh = norm > 0.0 && norm.is_finite() && taken.iter().all(|t| dot(t, &direction).abs() < NEW);
-        fresh.then(|| {
-            taken.push(direction.clone());
-            direction
-        })
-    });
+    let mut directions = directions(poor, idle.len()).into_iter();
     let mut warnings = Vec::new();
     for &k in &idle {
         let Some(direction) = directions.next() else { break };
@@ -59,21 +48,56 @@ pub(super) fn revive(
     warnings
 }
 
+/// Up to `count` directions that the residuals of the worst explained points have in common, the most common first.
+///
+/// Of a point that is badly explained because a direction lacks, the residual is about that direction; of one
+/// that is an outlier, it is like no other. So the residual with the most kin is a good first guess, and the
+/// mean of it and its kin a better one.
+fn directions(mut poor: Vec<Poor>, count: usize) -> Vec<Vec<f64>> {
+    poor.sort_by(|a, b| a.evidence.total_cmp(&b.evidence));
+    poor.truncate(MOST);
+    let mut left: Vec<Vec<f64>> = poor.iter().filter_map(|point| unit(&point.residual)).collect();
+    let mut found = Vec::new();
+    while found.len() < count && !left.is_empty() {
+        let support = |a: &Vec<f64>| left.iter().map(|b| kinship(a, b)).sum::<f64>();
+        let supports: Vec<f64> = left.iter().map(support).collect();
+        let best = (0..left.len()).fold(0, |best, i| if supports[i] > supports[best] { i } else { best });
+        let guess = left[best].clone();
+        let mut mean = vec![0.0; guess.len()];
+        for other in &left {
+            let weight = kinship(&guess, other) * dot(&guess, other).signum();
+            mean.iter_mut().zip(other).for_each(|(m, r)| *m += weight * r);
+        }
+        // The guess itself is among them, so the mean is not zero.
+        found.extend(unit(&mean));
+        left.retain(|other| dot(&guess, other).abs() < KIN);
+    }
+    found
+}
+
+/// From 0 at a cosine of [`KIN`] or less to 1.
+fn kinship(a: &[f64], b: &[f64]) -> f64 {
+    ((dot(a, b).abs() - KIN) / (1.0 - KIN)).max(0.0)
+}
+
+/// Of length 1; `None` without a direction.
+fn unit(vector: &[f64]) -> Option<Vec<f64>> {
+    let norm = dot(vector, vector).sqrt();
+    (norm > 0.0 && norm.is_finite()).then(|| vector.iter().map(|v| v / norm).collect())
+}
+
 /// Latents that are hardly ever on, and of every pair with one direction the rarer; ascending.
 fn idle(parameters: &Parameters, sums: &Statistics) -> Vec<usize> {
     let (d, h) = (parameters.dims, parameters.latents);
-    let mean = sums.activity.iter().sum::<f64>() / h as f64;
-    let mut idle: Vec<bool> = sums.activity.iter().map(|&on| on < UNUSED * mean).collect();
-    let unit: Vec<Vec<f64>> = (0..h)
-        .map(|k| {
-            let column: Vec<f64> = (0..d).map(|i| parameters.dictionary[i * h + k]).collect();
-            let norm = dot(&column, &column).sqrt();
-            column.iter().map(|w| if norm > 0.0 { w / norm } else { 0.0 }).collect()
-        })
-        .collect();
+    let column = |k: usize| -> Vec<f64> { (0..d).map(|i| parameters.dictionary[i * h + k]).collect() };
+    let columns: Vec<Vec<f64>> = (0..h).map(|k| unit(&column(k)).unwrap_or_else(|| vec![0.0; d])).collect();
+    // sum <x^2> |W|^2: what a latent adds to the data
+    let power: Vec<f64> = (0..h).map(|k| sums.second_moment(k, k) * dot(&column(k), &column(k))).collect();
+    let mean = power.iter().sum::<f64>() / h as f64;
+    let mut idle: Vec<bool> = power.iter().map(|&power| power < UNUSED * mean).collect();
     for a in 0..h {
         for b in 0..a {
-            if !idle[a] && !idle[b] && dot(&unit[a], &unit[b]).abs() > SAME {
+            if !idle[a] && !idle[b] && dot(&columns[a], &columns[b]).abs() > SAME {
                 idle[if sums.activity[a] < sums.activity[b] { a } else { b }] = true;
             }
         }

@@ -187,7 +187,7 @@ impl State {
         let iteration = now.history.len();
         // ln p(y) = ln p(V y) + ln |det V| for every point.
         let offset = self.whitening.as_ref().map_or(0.0, |w| w.log_det * points.len() as f64);
-        let mut push = |history: &mut Vec<Step>, free_energy: f64| {
+        let push = |history: &mut Vec<Step>, free_energy: f64| {
             let seconds = before + begun.elapsed().as_secs_f64();
             history.push(Step { iteration, free_energy: free_energy + offset, seconds });
         };
