@@ -1,16 +1,17 @@
 //! New directions for latents that do nothing.
 //!
-//! Large dictionaries get stuck with latents that are hardly ever on, or that share a direction with
-//! another while the data has directions that no latent explains. Between passes of stepwise EM such a latent
-//! takes the direction of what the model leaves of a badly explained point, y - W `<x>`, with the scale
-//! and the activity that latents have on average. Plain EM never does this: it would no longer be EM.
+//! Large dictionaries get stuck with latents that add next to nothing, or that share a direction with another,
+//! while the data has directions that no latent explains. Between the first passes of stepwise EM such a latent
+//! takes a direction that badly explained points have in common in what the model leaves of them, y - W `<x>`,
+//! with the scale and the activity that latents have on average. A latent that is weak by nature is found again that
+//! way. Plain EM never does this: it would no longer be EM.
 
 use super::e_step::Poor;
 use super::m_step::Warning;
 use super::statistics::Statistics;
 use crate::parameters::{Parameters, SlabCov};
 
-/// On more rarely than this fraction of the average latent: unused.
+/// Adds less than this fraction of what the average latent adds to the data: unused.
 const UNUSED: f64 = 0.2;
 
 /// Columns with a cosine beyond this are one direction.
@@ -86,7 +87,7 @@ fn unit(vector: &[f64]) -> Option<Vec<f64>> {
     (norm > 0.0 && norm.is_finite()).then(|| vector.iter().map(|v| v / norm).collect())
 }
 
-/// Latents that are hardly ever on, and of every pair with one direction the rarer; ascending.
+/// Latents that add next to nothing, and of every pair with one direction the rarer; ascending.
 fn idle(parameters: &Parameters, sums: &Statistics) -> Vec<usize> {
     let (d, h) = (parameters.dims, parameters.latents);
     let column = |k: usize| -> Vec<f64> { (0..d).map(|i| parameters.dictionary[i * h + k]).collect() };

@@ -192,7 +192,9 @@ impl State {
             history.push(Step { iteration, free_energy: free_energy + offset, seconds });
         };
         // Of a pass F is known only roughly, so it takes an E-step over all points to end.
-        let ends = iteration >= settings.iterations || converged(&now.history, settings.tolerance);
+        let enough = settings.batch == 0 || iteration >= stepwise::LEAST_PASSES;
+        let ends =
+            iteration >= settings.iterations || (enough && converged(&now.history, settings.tolerance));
         if settings.batch > 0 && !ends {
             let (free_energy, warnings) = stepwise::pass(settings, now, points, threads, &data.guard)?;
             push(&mut now.history, free_energy);

@@ -26,8 +26,12 @@ use spikelet::rng::Rng;
 /// alpha: between 0.5 (forgets fast) and 1 (weighs all batches alike). Values from 0.6 to 0.7 differ little.
 const ALPHA: f64 = 0.6;
 
-/// Part of the passes after which latents are left alone, so that the last ones only converge.
+/// Part of the passes, and passes, after which latents are left alone, so that the rest only converges.
 const REVIVE_UNTIL: f64 = 0.75;
+const REVIVE_PASSES: usize = 8;
+
+/// Passes before which a run does not end by itself.
+pub(super) const LEAST_PASSES: usize = REVIVE_PASSES + 2;
 
 /// One pass over the points; F as seen, and which guards acted.
 pub(super) fn pass(
@@ -58,7 +62,7 @@ pub(super) fn pass(
         start.parameters = new;
         warnings.extend(said);
     }
-    if ((number + 1) as f64) < REVIVE_UNTIL * settings.iterations as f64 {
+    if number < REVIVE_PASSES && ((number + 1) as f64) < REVIVE_UNTIL * settings.iterations as f64 {
         warnings.extend(revive(&mut start.parameters, &mut sums, poor));
     }
     start.sums = Some(sums);
