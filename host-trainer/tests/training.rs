@@ -61,7 +61,10 @@ fn ways() -> Vec<(&'static str, Settings)> {
         ("f32", Settings { precision: Precision::F32, ..plain() }),
         ("stepwise", stepwise.clone()),
         ("stepwise, white, f32", Settings { whiten: true, precision: Precision::F32, ..stepwise.clone() }),
-        ("stepwise, full noise", Settings { noise: NoiseForm::Full, latents: 7, selected: 5, max_active: 2, ..stepwise }),
+        (
+            "stepwise, full noise",
+            Settings { noise: NoiseForm::Full, latents: 7, selected: 5, max_active: 2, ..stepwise },
+        ),
     ]
 }
 

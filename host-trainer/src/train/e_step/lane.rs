@@ -9,6 +9,8 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use spikelet::math::Real;
 use spikelet::{Detail, Estimate, Inference, arena_len};
 
+const ADVICE: &str = "remove the point, subtract the mean of the data, or use --precision f64";
+
 /// A number that inference and matrix products run in: `f32` or `f64`.
 pub trait Scalar: Real + faer::traits::ComplexField {}
 impl Scalar for f32 {}
@@ -127,7 +129,7 @@ impl<T: Scalar> Lane<T> {
         for (i, (y, u)) in self.sample.chunks_exact(d).zip(self.weighted.chunks_exact(d)).enumerate() {
             let energy: f64 = y.iter().zip(u).map(|(y, u)| y.to_f64() * u.to_f64()).sum();
             let place = || format!("point {}", first + i);
-            let refused = |error| Error::input(error, place(), "remove the point or rescale the data");
+            let refused = |error| Error::input(error, place(), ADVICE);
             inference.projected(y, &self.projection[i * h..][..h], T::from_f64(energy)).map_err(refused)?;
             inference.select();
             let estimate = inference.posterior().map_err(refused)?;
