@@ -80,7 +80,7 @@ pub(super) struct Train {
     #[arg(long, value_enum, default_value = "f64")]
     precision: Precision,
     /// Points per M-step: stepwise EM, many small steps per pass over the data; 0 for plain EM, one step per pass
-    /// [default: 0 for up to 32 latents or few points, else a 25th of the points, 200 to 4000]
+    /// [default: 0 for up to 32 latents or few points, else a 50th of the points, 100 to 4000]
     #[arg(long, value_name = "COUNT")]
     batch: Option<usize>,
     /// Where the columns of a first dictionary come from [default: random in plain EM, data in stepwise EM]
@@ -282,11 +282,12 @@ impl Train {
     }
 }
 
-/// Points per step of stepwise EM where the user leaves it open, 0 for plain EM: 25 steps per pass, each of enough
-/// points that the M-step does not cost more than they do.
+/// Points per step of stepwise EM where the user leaves it open, 0 for plain EM: 50 steps per pass, each of enough
+/// points that the M-step, H^2 (H + D) operations, does not cost more than they do; 5 steps at least.
 fn automatic_batch(engine: Engine, latents: usize, points: usize) -> usize {
     if engine == Engine::Exact || latents <= PLAIN_UP_TO || points < PLAIN_BELOW {
         return 0;
     }
-    (points / 25).clamp(200, 4000)
+    let least = (latents * latents / 600).max(100);
+    (points / 50).min(4000).max(least).min(points / 5)
 }

@@ -198,7 +198,7 @@ fn the_default_batch_follows_the_size() {
     let desk = desk(1200);
     for (flags, batch, init) in [
         ("--latents 3", 0, "random"),
-        ("--latents 40", 200, "data"),
+        ("--latents 40", 100, "data"),
         ("--latents 40 --batch 0", 0, "random"),
         ("--latents 3 --batch 64 --init random", 64, "random"),
     ] {
