@@ -6,21 +6,29 @@
 //! | [`statistics`] | the sums over points that an M-step needs, and their merging |
 //! | [`mod@e_step`] | a chunk of points to statistics, through the core's inference |
 //! | [`mod@m_step`] | statistics to parameters |
+//! | `stepwise`, `revive` | EM on batches, and new directions for latents that do nothing |
+//! | [`whiten`] | data to white data, and a model of these back to one of the raw data |
 //! | [`settings`], [`init`] | what a run shall do, where it begins |
+//! | [`mod@choose`] | which of several starts to keep |
 //! | [`run`] | the loop: starts, iterations, history; its state is a checkpoint |
 //!
 //! One iteration costs, per point, two passes of D H multiply-adds (matrix products over a chunk), the
 //! walk over its states, and a scatter of H'^2 moments.
 
+pub mod choose;
 pub mod e_step;
 pub mod init;
 pub mod m_step;
 pub mod points;
+mod revive;
 pub mod run;
 pub mod settings;
 pub mod statistics;
+mod stepwise;
+pub mod whiten;
 
-pub use e_step::e_step;
+pub use choose::{Prefer, choose};
+pub use e_step::{e_step, e_step_in};
 pub use m_step::{Guard, Learned, m_step};
 pub use points::Points;
 pub use run::{Next, State};

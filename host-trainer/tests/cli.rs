@@ -14,6 +14,8 @@ mod export;
 mod refused;
 #[path = "cli/train.rs"]
 mod train;
+#[path = "cli/train_data.rs"]
+mod train_data;
 
 use common::Case;
 use desk::Desk;

@@ -7,8 +7,8 @@ use super::import::build;
 use super::output::{Progress, print, refuse_overwriting};
 use crate::files::{self, Staged};
 use crate::prepare::{GramName, Options, check_truncation};
-use crate::train::settings::{Engine, NoiseForm, SlabForm};
-use crate::train::{Next, Points, Settings, State};
+use crate::train::settings::{Engine, InitForm, NoiseForm, Precision, SlabForm};
+use crate::train::{Next, Points, Prefer, Settings, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
 use spikelet::Shape;
@@ -21,6 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Up to this many latents all states are looked at unless --engine says otherwise.
 const EXACT_UP_TO: usize = 10;
 
+/// Up to this many latents, and on fewer points than this, plain EM gets there as fast.
+const PLAIN_UP_TO: usize = 32;
+const PLAIN_BELOW: usize = 1000;
+
 /// Learn a model from data
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -30,6 +34,11 @@ The same data, settings and seed give the same bits, whatever the number of thre
 
 Interrupted? Ctrl-C finishes the iteration and writes a checkpoint; the same command with --resume goes on, and ends in
 the same bits. With --checkpoint FILE one is also written every few iterations.
+
+Plain EM sees all points before every step and never lowers the likelihood. For large dictionaries stepwise EM is the
+default: it takes a step after every batch of points, finds its dictionary in a fraction of the passes, and gives
+latents that do nothing a new direction. Its free energies are sums over batches as they were met; only the
+last is that of the final model. --batch 0 asks for plain EM.
 
 Example, four sources from a recording with four channels:
   spikelet train --model gsc --latents 4 --restarts 4 recording.wav --out model.spk")]
@@ -64,15 +73,32 @@ pub(super) struct Train {
     /// Form of the slab
     #[arg(long, value_enum, default_value = "diagonal")]
     slab: SlabForm,
-    /// Most iterations per start
+    /// Train on whitened data, best for mixtures; the model is for raw data, with full noise covariance
+    #[arg(long)]
+    whiten: bool,
+    /// Numbers that inference computes in while training
+    #[arg(long, value_enum, default_value = "f64")]
+    precision: Precision,
+    /// Points per M-step: stepwise EM, many small steps per pass over the data; 0 for plain EM, one step per pass
+    /// [default: 0 for up to 32 latents or few points, else a 50th of the points, 100 to 4000]
+    #[arg(long, value_name = "COUNT")]
+    batch: Option<usize>,
+    /// Where the columns of a first dictionary come from [default: random in plain EM, data in stepwise EM]
+    #[arg(long, value_enum)]
+    init: Option<InitForm>,
+    /// Most iterations (passes over the data) per start
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     iterations: usize,
-    /// Starts from different random parameters; the one with the best free energy is kept
+    /// Starts from different random parameters, of which one is kept
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     restarts: u32,
-    /// A start ends when an iteration changes the free energy by less than this fraction
-    #[arg(long, value_name = "FRACTION", default_value_t = 1e-7)]
-    tolerance: f64,
+    /// Which start is kept
+    #[arg(long, value_enum, default_value = "free-energy")]
+    prefer: Prefer,
+    /// A start ends when an iteration changes the free energy by less than this fraction [default: 1e-7, in stepwise
+    /// EM 1e-3]
+    #[arg(long, value_name = "FRACTION")]
+    tolerance: Option<f64>,
     /// Smallest noise variance, as a fraction of the data's mean variance
     #[arg(long, value_name = "FRACTION", default_value_t = 1e-5)]
     noise_floor: f64,
@@ -99,23 +125,28 @@ impl Train {
         files::check_target(&self.out)?;
         files::check_target(&json)?;
         refuse_overwriting(&self.out, &self.data)?;
-        let settings = self.settings()?;
+        // What is wrong with the flags shows before the data is read; only then it is known how many points there are.
+        self.settings(0)?;
         let mut points = Points::open(&self.data)?;
+        let settings = self.settings(points.len())?;
+        self.check_angles(points.dims())?;
         let checkpoint = Checkpoint::new(self.checkpoint.as_deref(), &self.out);
         let mut state = match self.resume.then(|| checkpoint.read()).transpose()?.flatten() {
             Some(state) => checkpoint.accept(state, &settings, &points)?,
             None => State::new(settings, &mut points)?,
         };
+        // Better now than after hours: data may be beyond the numbers that a model can hold.
+        self.blob(&state, "")?;
         if self.train(&mut state, &mut points, &checkpoint)? {
             self.write(&state, &json)
         } else {
-            let place = format!("start {}, iteration {}", state.restart, state.current.history.len());
+            let place = format!("start {}, iteration {}", state.current.number, state.current.history.len());
             let advice = format!("the same command with --resume goes on from {}", checkpoint.path.display());
             Err(Error::run("stopped before the end", place, advice))
         }
     }
 
-    fn settings(&self) -> Result<Settings> {
+    fn settings(&self, points: usize) -> Result<Settings> {
         if self.model != "gsc" {
             let what = format!("'{}' is not a kind of model that this version can train", self.model);
             return Err(Error::input(what, "--model", "it knows gsc"));
@@ -144,6 +175,7 @@ impl Train {
             }
             Engine::Exact => (latents, latents),
         };
+        let batch = self.batch.unwrap_or_else(|| automatic_batch(engine, latents, points));
         let settings = Settings {
             model: self.model.clone(),
             latents,
@@ -153,16 +185,46 @@ impl Train {
             engine,
             noise: self.noise,
             slab: self.slab,
+            whiten: self.whiten,
+            precision: self.precision,
+            batch,
+            init: self.init.unwrap_or(if batch > 0 { InitForm::Data } else { InitForm::Random }),
             iterations: self.iterations,
             restarts: self.restarts as usize,
-            tolerance: if self.tolerance == 0.0 { 0.0 } else { positive(self.tolerance, "--tolerance")? },
+            prefer: self.prefer,
+            tolerance: match self.tolerance {
+                Some(0.0) => 0.0,
+                Some(tolerance) => positive(tolerance, "--tolerance")?,
+                // A pass sees every batch under other parameters, so its free energy wavers.
+                None if batch > 0 => 1e-3,
+                None => 1e-7,
+            },
             noise_floor: positive(self.noise_floor, "--noise-floor")?,
             seed: self.seed,
         };
         let singletons = settings.singletons;
-        // D does not matter here, and the data is not open yet.
+        // D does not matter here.
         check_truncation(Shape { dims: 1, latents, selected, max_active, singletons })?;
         Ok(settings)
+    }
+
+    /// Only starts that differ can be compared, and no more than D columns can be at right angles.
+    fn check_angles(&self, dims: usize) -> Result<()> {
+        let place = "--prefer orthogonal";
+        let (what, advice) = match self.prefer {
+            Prefer::Orthogonal if self.restarts == 1 => {
+                ("there is one start only".into(), "ask for more, such as --restarts 20".to_owned())
+            }
+            Prefer::Orthogonal if self.latents == 1 => {
+                ("one latent has no angles".into(), "leave it away".to_owned())
+            }
+            Prefer::Orthogonal if usize::from(self.latents) > dims => {
+                let what = format!("{} columns of {dims} numbers cannot be orthogonal", self.latents);
+                (what, format!("ask for {dims} latents or fewer, or leave it away"))
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::input(what, place, advice))
     }
 
     /// True when finished, false when the user stopped it.
@@ -179,7 +241,8 @@ impl Train {
         });
         let starts = state.settings.restarts;
         let mut progress = Progress::new("training", starts * (state.settings.iterations + 1));
-        progress.advance(state.restart * (state.settings.iterations + 1) + state.current.history.len());
+        progress
+            .advance(state.current.number * (state.settings.iterations + 1) + state.current.history.len());
         let every = self.checkpoint_every as usize;
         state.run(points, threads, |state| {
             let done = state.current.history.len();
@@ -195,6 +258,11 @@ impl Train {
         })
     }
 
+    fn blob(&self, state: &State, provenance: &str) -> Result<Vec<u8>> {
+        let options = Options { gram: GramName::Auto, ..state.settings.options() };
+        build(&state.model(), &options, provenance)
+    }
+
     fn write(&self, state: &State, json: &std::path::Path) -> Result<()> {
         let (settings, result) = (&state.settings, state.result());
         let (points, dims) = state.data;
@@ -204,8 +272,7 @@ impl Train {
             settings.seed,
             result.free_energy() / points as f64,
         );
-        let options = Options { gram: GramName::Auto, ..settings.options() };
-        let blob = build(&result.parameters, &options, &provenance)?;
+        let blob = self.blob(state, &provenance)?;
         let text = report::json(state)?;
         let blob = Staged::write(&self.out, |writer| writer.write_all(&blob))?;
         let text = Staged::write(json, |writer| writer.write_all(text.as_bytes()))?;
@@ -213,4 +280,14 @@ impl Train {
         text.commit()?;
         print(&report::summary(state, &self.out, json))
     }
+}
+
+/// Points per step of stepwise EM where the user leaves it open, 0 for plain EM: 50 steps per pass, each of enough
+/// points that the M-step, H^2 (H + D) operations, does not cost more than they do; 5 steps at least.
+fn automatic_batch(engine: Engine, latents: usize, points: usize) -> usize {
+    if engine == Engine::Exact || latents <= PLAIN_UP_TO || points < PLAIN_BELOW {
+        return 0;
+    }
+    let least = (latents * latents / 600).max(100);
+    (points / 50).min(4000).max(least).min(points / 5)
 }

@@ -12,7 +12,7 @@ use super::statistics::Statistics;
 use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use crate::{Error, Result};
 use faer::linalg::solvers::Solve;
-use faer::{Mat, Side};
+use faer::{Mat, MatRef, Side};
 
 /// Which parameters the M-step changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub enum Warning {
     Singular,
     /// The noise reached its floor.
     NoiseFloor,
+    /// A latent did nothing and began anew from a badly explained point (stepwise EM only).
+    Revived(usize),
 }
 
 /// New parameters, and which guards acted.
@@ -129,7 +131,8 @@ fn noise(new: &Parameters, sums: &Statistics, floor: f64, warnings: &mut Vec<War
     let (d, h, n) = (new.dims, new.latents, sums.points as f64);
     let w = |i: usize, j: usize| new.dictionary[i * h + j];
     // W (sum <x x^T>), one row per dimension
-    let spread = Mat::from_fn(d, h, |i, j| (0..h).map(|k| w(i, k) * sums.second_moment(k, j)).sum::<f64>());
+    let moments = Mat::from_fn(h, h, |i, j| sums.second_moment(i, j));
+    let spread = MatRef::from_row_major_slice(&new.dictionary, d, h) * moments;
     let entry = |i: usize, k: usize, power: f64| {
         let crossed: f64 =
             (0..h).map(|j| w(i, j) * sums.cross[k * h + j] + w(k, j) * sums.cross[i * h + j]).sum();

@@ -1,11 +1,16 @@
 //! Where an E-step gets its points from: memory, or files that may be larger than it.
 
+use super::whiten::Whitening;
 use crate::data::Source;
 use crate::{Error, Result};
 use std::path::PathBuf;
 
-/// Numbers that are kept in memory at once, at most (512 MiB); more is read anew in every iteration.
-const IN_MEMORY: usize = 1 << 26;
+/// Numbers that are kept in memory at once, at most (64 MiB); more is read anew in every iteration, which
+/// costs little against inference.
+pub const IN_MEMORY: usize = 1 << 23;
+
+/// Neighbours that stay together when points are drawn at random, so that files are read in pieces.
+pub const RUN: usize = 8;
 
 /// Points to learn from, read a piece at a time.
 #[derive(Debug)]
@@ -13,6 +18,7 @@ pub struct Points {
     dims: usize,
     points: usize,
     held: Held,
+    whitening: Option<Whitening>,
 }
 
 #[derive(Debug)]
@@ -24,11 +30,16 @@ enum Held {
 impl Points {
     /// Points that are in memory, `dims` numbers each.
     pub fn new(values: Vec<f64>, dims: usize) -> Self {
-        Self { dims, points: values.len() / dims.max(1), held: Held::Memory(values) }
+        Self { dims, points: values.len() / dims.max(1), held: Held::Memory(values), whitening: None }
     }
 
     /// All points of all files, which must have as many dimensions as each other.
     pub fn open(paths: &[PathBuf]) -> Result<Self> {
+        Self::open_within(paths, IN_MEMORY)
+    }
+
+    /// [`Points::open`] with another limit to the numbers kept in memory. What is read is the same.
+    pub fn open_within(paths: &[PathBuf], in_memory: usize) -> Result<Self> {
         let sources = paths.iter().map(Source::open).collect::<Result<Vec<_>>>()?;
         let Some(first) = sources.first() else {
             return Err(Error::input("no data", "DATA", "name at least one file"));
@@ -40,8 +51,8 @@ impl Points {
             return Err(Error::input(what, other.path().display(), advice));
         }
         let points = sources.iter().map(Source::points).sum();
-        let mut all = Self { dims, points, held: Held::Files(sources) };
-        if points.saturating_mul(dims) <= IN_MEMORY {
+        let mut all = Self { dims, points, held: Held::Files(sources), whitening: None };
+        if points.saturating_mul(dims) <= in_memory {
             let mut values = Vec::new();
             all.read(0, points, &mut values)?;
             all.held = Held::Memory(values);
@@ -62,6 +73,33 @@ impl Points {
     /// Whether there is nothing to learn from.
     pub fn is_empty(&self) -> bool {
         self.points == 0
+    }
+
+    /// From now on all points are read as V y. Done once only.
+    pub fn whiten(&mut self, whitening: &Whitening) {
+        if self.whitening.is_some() {
+            return;
+        }
+        if let Held::Memory(values) = &mut self.held {
+            whitening.apply(values);
+        }
+        self.whitening = Some(whitening.clone());
+    }
+
+    /// Runs of [`RUN`] neighbours there are; the last may be shorter.
+    pub fn runs(&self) -> usize {
+        self.points.div_ceil(RUN)
+    }
+
+    /// Replaces `piece` by the points of these runs, in this order.
+    pub fn read_runs(&mut self, runs: &[usize], piece: &mut Vec<f64>) -> Result<()> {
+        piece.clear();
+        let mut run = Vec::new();
+        for &number in runs {
+            self.read(number * RUN, RUN, &mut run)?;
+            piece.extend_from_slice(&run);
+        }
+        Ok(())
     }
 
     /// Replaces `piece` by up to `count` points from `start` on; says how many there were.
@@ -85,21 +123,27 @@ impl Points {
                     }
                     skip = skip.saturating_sub(source.points());
                 }
+                if let Some(whitening) = &self.whitening {
+                    whitening.apply(piece);
+                }
             }
         }
         Ok(piece.len() / self.dims)
     }
 
-    /// Mean and covariance (D x D) of all points, in one pass over pieces.
+    /// Mean and covariance (D x D) of all points, in one pass over pieces. Sums are about the first point, so that
+    /// an offset costs no digits.
     pub fn covariance(&mut self) -> Result<(Vec<f64>, Vec<f64>)> {
         let d = self.dims;
         let (mut mean, mut second) = (vec![0.0; d], vec![0.0; d * d]);
-        let (mut start, mut piece) = (0, Vec::new());
+        let (mut start, mut piece, mut origin) = (0, Vec::new(), Vec::new());
+        self.read(0, 1, &mut origin)?;
         while self.read(start, 4096, &mut piece)? > 0 {
-            for y in piece.chunks_exact(d) {
+            for y in piece.chunks_exact_mut(d) {
+                y.iter_mut().zip(&origin).for_each(|(y, origin)| *y -= origin);
                 for (i, a) in y.iter().enumerate() {
                     mean[i] += a;
-                    second[i * d..][..=i].iter_mut().zip(y).for_each(|(sum, b)| *sum += a * b);
+                    second[i * d..][..=i].iter_mut().zip(&*y).for_each(|(sum, b)| *sum += a * b);
                 }
             }
             start += piece.len() / d;
@@ -108,6 +152,7 @@ impl Points {
         mean.iter_mut().for_each(|m| *m /= n);
         let entry = |i: usize, j: usize| second[i.max(j) * d + i.min(j)] / n - mean[i] * mean[j];
         let covariance = (0..d * d).map(|e| entry(e / d, e % d)).collect();
+        mean.iter_mut().zip(&origin).for_each(|(mean, origin)| *mean += origin);
         Ok((mean, covariance))
     }
 }

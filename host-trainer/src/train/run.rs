@@ -1,14 +1,18 @@
 //! The EM loop: starts, iterations, history, and where an interrupted run goes on.
 //!
-//! All there is to a run is its [`State`]: settings, which start, which iteration, the parameters, and the
-//! best start so far. It is plain data, so a checkpoint is this state as a file, and a resumed run ends
+//! All there is to a run is its [`State`]: settings, which start, which iteration, the parameters, and what
+//! the starts before have come to. It is plain data, so a checkpoint is this state as a file, and a resumed run ends
 //! in the same bits as one that was never interrupted.
 
-use super::e_step::e_step;
+use super::choose::{Candidate, Prefer, choose};
+use super::e_step::{self, Poor, e_step_in};
 use super::init::init;
 use super::m_step::{Guard, Warning, m_step};
 use super::points::Points;
-use super::settings::Settings;
+use super::settings::{Precision, Settings};
+use super::statistics::Statistics;
+use super::stepwise;
+use super::whiten::Whitening;
 use crate::parameters::Parameters;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -20,7 +24,8 @@ use std::time::Instant;
 pub struct Step {
     /// Counted from 0: how many M-steps the parameters have seen.
     pub iteration: usize,
-    /// F of these parameters, summed over points.
+    /// F of these parameters, summed over points (of the raw data where they were whitened). In stepwise EM, all but
+    /// the last: F of every batch under the parameters it met, summed.
     pub free_energy: f64,
     /// Time since the start began.
     pub seconds: f64,
@@ -29,12 +34,17 @@ pub struct Step {
 /// One start, as far as it has come.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Start {
+    /// Which one it is, counted from 0.
+    pub number: usize,
     /// Parameters after the last M-step.
     pub parameters: Parameters,
     /// F of every iteration.
     pub history: Vec<Step>,
     /// What was guarded, in words, each once.
     pub warnings: BTreeSet<String>,
+    /// The decayed statistics of stepwise EM, once begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sums: Option<Statistics>,
     /// Whether nothing more is to be done.
     pub finished: bool,
 }
@@ -46,12 +56,12 @@ pub struct State {
     pub settings: Settings,
     /// N and D of the data it was begun on.
     pub data: (usize, usize),
-    /// Number of the start at work.
-    pub restart: usize,
+    /// What made the data white, where they were to be.
+    pub whitening: Option<Whitening>,
     /// The start at work.
     pub current: Start,
-    /// The best of the starts before.
-    pub best: Option<Start>,
+    /// Finished starts that may still be the result: the best one, or all where that shows only at the end.
+    pub done: Vec<Start>,
 }
 
 impl Start {
@@ -83,6 +93,10 @@ impl Data {
         let d = points.dims();
         let (_, covariance) = points.covariance()?;
         let variance = (0..d).map(|i| covariance[i * d + i]).sum::<f64>() / d as f64;
+        if covariance.iter().any(|c| !c.is_finite()) {
+            let what = "the numbers are so large that their squares overflow";
+            return Err(Error::input(what, "DATA", "rescale the data"));
+        }
         // Constant data has no variance to take a fraction of; any scale will do.
         let variance = if variance > 0.0 { variance } else { 1.0 };
         let guard =
@@ -92,21 +106,32 @@ impl Data {
 }
 
 impl State {
-    /// A run that has not begun.
+    /// A run that has not begun. Whitens the points, where the settings say so.
     pub fn new(settings: Settings, points: &mut Points) -> Result<Self> {
-        let data = Data::new(&settings, points)?;
-        let current = start(&settings, &data, points.dims(), 0);
-        Ok(Self { settings, data: (points.len(), points.dims()), restart: 0, current, best: None })
+        let mut data = Data::new(&settings, points)?;
+        let mut whitening = None;
+        if settings.whiten {
+            let found = Whitening::new(&data.covariance, points.dims());
+            points.whiten(&found);
+            data = Data::new(&settings, points)?;
+            whitening = Some(found);
+        }
+        let current = start(&settings, &data, points, 0)?;
+        let shape = (points.len(), points.dims());
+        Ok(Self { settings, data: shape, whitening, current, done: Vec::new() })
     }
 
     /// Runs until all starts are finished or `between` says stop; true when finished. `between` sees the
-    /// state after every iteration.
+    /// state after every iteration. Whitens the points, where that has not been done.
     pub fn run(
         &mut self,
         points: &mut Points,
         threads: usize,
         mut between: impl FnMut(&State) -> Result<Next>,
     ) -> Result<bool> {
+        if let Some(whitening) = &self.whitening {
+            points.whiten(whitening);
+        }
         let data = Data::new(&self.settings, points)?;
         loop {
             let begun = Instant::now();
@@ -117,27 +142,38 @@ impl State {
                     return Ok(false);
                 }
             }
-            if self.restart + 1 >= self.settings.restarts {
+            let number = self.current.number + 1;
+            if number >= self.settings.restarts {
                 return Ok(true);
             }
-            self.restart += 1;
-            let next = start(&self.settings, &data, points.dims(), self.restart);
-            let done = std::mem::replace(&mut self.current, next);
-            if self.best.as_ref().is_none_or(|best| done.free_energy() > best.free_energy()) {
-                self.best = Some(done);
+            let next = start(&self.settings, &data, points, number)?;
+            self.done.push(std::mem::replace(&mut self.current, next));
+            if self.settings.prefer == Prefer::FreeEnergy {
+                let best = choose(Prefer::FreeEnergy, &candidates(self.done.iter())).unwrap_or(0);
+                self.done = vec![self.done.swap_remove(best)];
             }
         }
     }
 
-    /// The best start, once finished.
+    /// The start that is preferred, once all are finished.
     pub fn result(&self) -> &Start {
-        match &self.best {
-            Some(best) if best.free_energy() >= self.current.free_energy() => best,
-            _ => &self.current,
-        }
+        choose(self.settings.prefer, &candidates(self.starts()))
+            .and_then(|chosen| self.starts().nth(chosen))
+            .unwrap_or(&self.current)
     }
 
-    /// E-step, bookkeeping, M-step. The last E-step only tells F of the final parameters.
+    /// The model of the raw data that the preferred start has come to.
+    pub fn model(&self) -> Parameters {
+        let parameters = &self.result().parameters;
+        self.whitening.as_ref().map_or_else(|| parameters.clone(), |whitening| whitening.undo(parameters))
+    }
+
+    /// All starts that are kept, the one at work last.
+    pub fn starts(&self) -> impl Iterator<Item = &Start> {
+        self.done.iter().chain(std::iter::once(&self.current))
+    }
+
+    /// E-step, bookkeeping, M-step; or a pass of stepwise EM. The last E-step only tells F of the final parameters.
     fn iterate(
         &mut self,
         points: &mut Points,
@@ -148,15 +184,28 @@ impl State {
     ) -> Result<()> {
         let settings = &self.settings;
         let now = &mut self.current;
-        let statistics = e_step(&now.parameters, &settings.options(), points, threads)?;
         let iteration = now.history.len();
-        let last = now.history.last().map(|step| step.free_energy);
-        let seconds = before + begun.elapsed().as_secs_f64();
-        now.history.push(Step { iteration, free_energy: statistics.free_energy, seconds });
-        let gain = last.map_or(f64::INFINITY, |last| statistics.free_energy - last);
-        let converged = gain.abs() <= settings.tolerance * statistics.free_energy.abs();
-        if iteration >= settings.iterations || converged {
+        // ln p(y) = ln p(V y) + ln |det V| for every point.
+        let offset = self.whitening.as_ref().map_or(0.0, |w| w.log_det * points.len() as f64);
+        let push = |history: &mut Vec<Step>, free_energy: f64| {
+            let seconds = before + begun.elapsed().as_secs_f64();
+            history.push(Step { iteration, free_energy: free_energy + offset, seconds });
+        };
+        // Of a pass F is known only roughly, so it takes an E-step over all points to end.
+        let enough = settings.batch == 0 || iteration >= stepwise::LEAST_PASSES;
+        let ends =
+            iteration >= settings.iterations || (enough && converged(&now.history, settings.tolerance));
+        if settings.batch > 0 && !ends {
+            let (free_energy, warnings) = stepwise::pass(settings, now, points, threads, &data.guard)?;
+            push(&mut now.history, free_energy);
+            now.warnings.extend(warnings.iter().map(words));
+            return Ok(());
+        }
+        let statistics = e_step_all(settings, &now.parameters, points, threads)?;
+        push(&mut now.history, statistics.free_energy);
+        if ends || converged(&now.history, settings.tolerance) {
             now.finished = true;
+            now.sums = None;
             return Ok(());
         }
         let (new, warnings) = m_step(&now.parameters, &statistics, &settings.learned(), &data.guard)?;
@@ -166,14 +215,55 @@ impl State {
     }
 }
 
-fn start(settings: &Settings, data: &Data, dims: usize, restart: usize) -> Start {
-    let mut parameters = init(settings, &data.covariance, dims, restart);
+/// Whether the last iteration changed next to nothing.
+fn converged(history: &[Step], tolerance: f64) -> bool {
+    match history {
+        [.., before, last] => {
+            (last.free_energy - before.free_energy).abs() <= tolerance * last.free_energy.abs()
+        }
+        _ => false,
+    }
+}
+
+/// The E-step over all points, in the precision that is asked for.
+fn e_step_all(
+    settings: &Settings,
+    parameters: &Parameters,
+    points: &mut Points,
+    threads: usize,
+) -> Result<Statistics> {
+    match settings.precision {
+        Precision::F64 => e_step_in::<f64>(parameters, &settings.options(), points, threads),
+        Precision::F32 => e_step_in::<f32>(parameters, &settings.options(), points, threads),
+    }
+}
+
+/// The E-step over a batch, in the precision that is asked for.
+pub(super) fn e_step_of(
+    settings: &Settings,
+    parameters: &Parameters,
+    batch: &[f64],
+    threads: usize,
+) -> Result<(Statistics, Vec<Poor>)> {
+    match settings.precision {
+        Precision::F64 => e_step::e_step_of::<f64>(parameters, &settings.options(), batch, threads),
+        Precision::F32 => e_step::e_step_of::<f32>(parameters, &settings.options(), batch, threads),
+    }
+}
+
+fn candidates<'a>(starts: impl Iterator<Item = &'a Start>) -> Vec<Candidate<'a>> {
+    starts.map(|s| Candidate { parameters: &s.parameters, free_energy: s.free_energy() }).collect()
+}
+
+fn start(settings: &Settings, data: &Data, points: &mut Points, number: usize) -> Result<Start> {
+    let mut parameters = init(settings, &data.covariance, points, number)?;
     // Constant data: a dictionary of zeros would never move.
     if parameters.dictionary.iter().all(|&w| w == 0.0) {
         parameters.dictionary.fill(1.0);
     }
     raise(&mut parameters, data.guard.noise_floor);
-    Start { parameters, history: Vec::new(), warnings: BTreeSet::new(), finished: false }
+    let (history, warnings) = (Vec::new(), BTreeSet::new());
+    Ok(Start { number, parameters, history, warnings, sums: None, finished: false })
 }
 
 /// Noise at or above the floor.
@@ -197,6 +287,9 @@ fn words(warning: &Warning) -> String {
         Warning::Singular => {
             "latents cannot be told apart by this data, a ridge was added: use fewer latents or more data"
                 .into()
+        }
+        Warning::Revived(_) => {
+            "latents that did nothing began anew from badly explained points: if this goes on, use fewer latents".into()
         }
         Warning::NoiseFloor => {
             "the noise reached its floor: lower --noise-floor if the data really has less noise".into()

@@ -1,5 +1,6 @@
 //! What a run shall do; the part of it that decides the result is written beside every model.
 
+use super::choose::Prefer;
 use super::m_step::Learned;
 use crate::prepare::{GramName, Options, SelectionName};
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,26 @@ pub enum Engine {
     Truncated,
 }
 
+/// What the E-step computes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// 64-bit numbers
+    F64,
+    /// 32-bit numbers, as on the device; sums over points are in 64 bits all the same
+    F32,
+}
+
+/// Where the columns of a first dictionary come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InitForm {
+    /// Random directions with the covariance of the data
+    Random,
+    /// Points drawn from the data
+    Data,
+}
+
 /// Everything that decides the result, apart from the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
@@ -55,10 +76,20 @@ pub struct Settings {
     pub noise: NoiseForm,
     /// Form of the slab.
     pub slab: SlabForm,
+    /// Train on whitened data; the model is one of the raw data all the same.
+    pub whiten: bool,
+    /// Numbers of the E-step.
+    pub precision: Precision,
+    /// Points per M-step in stepwise EM; 0 for plain EM, all of them.
+    pub batch: usize,
+    /// Where a start begins.
+    pub init: InitForm,
     /// Most iterations of one start.
     pub iterations: usize,
-    /// Starts from different random parameters; the best is kept.
+    /// Starts from different random parameters; one is kept.
     pub restarts: usize,
+    /// Which one.
+    pub prefer: Prefer,
     /// A start ends when an iteration gains less than this, relative to the free energy.
     pub tolerance: f64,
     /// Smallest noise variance, as a fraction of the mean variance of the data.

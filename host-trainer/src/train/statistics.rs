@@ -1,7 +1,9 @@
 //! The sums over points that an M-step needs. H, D as everywhere; matrices row-major.
 
+use serde::{Deserialize, Serialize};
+
 /// Expected sufficient statistics of a linear spike-and-slab model, x = s.z.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     /// Points summed over.
     pub points: usize,
@@ -46,6 +48,22 @@ impl Statistics {
         ];
         for (mine, others) in pairs {
             mine.iter_mut().zip(others).for_each(|(sum, value)| *sum += value);
+        }
+    }
+
+    /// Moves from these towards those of a batch, taken for as many points as these are of:
+    /// (1 - eta) s + eta N / |batch| s_batch. The free energy stays; it belongs to parameters.
+    pub fn blend(&mut self, batch: &Self, eta: f64) {
+        let scale = eta * self.points as f64 / batch.points.max(1) as f64;
+        let pairs = [
+            (&mut self.activity, &batch.activity),
+            (&mut self.mean, &batch.mean),
+            (&mut self.second, &batch.second),
+            (&mut self.cross, &batch.cross),
+            (&mut self.power, &batch.power),
+        ];
+        for (mine, others) in pairs {
+            mine.iter_mut().zip(others).for_each(|(sum, value)| *sum = (1.0 - eta) * *sum + scale * value);
         }
     }
 

@@ -40,8 +40,7 @@ impl Checkpoint {
             let what = format!("not a checkpoint ({cause})");
             Error::input(what, &place, "name the right file, or leave --resume away")
         })?;
-        let starts = [Some(&state.current), state.best.as_ref()];
-        let sound = starts.into_iter().flatten().try_for_each(|start| start.parameters.check());
+        let sound = state.starts().try_for_each(|start| start.parameters.check());
         sound.map_err(|error| Error::input(error, &place, "leave --resume away to begin anew"))?;
         Ok(Some(state))
     }
@@ -53,10 +52,9 @@ impl Checkpoint {
             let what = "the checkpoint was written with other settings";
             return Err(Error::input(what, place, "repeat them, or leave --resume away to begin anew"));
         }
-        let shape = &state.current.parameters;
+        let shape = (points.dims(), settings.latents);
         if state.data != (points.len(), points.dims())
-            || shape.dims != points.dims()
-            || shape.latents != settings.latents
+            || state.starts().any(|start| (start.parameters.dims, start.parameters.latents) != shape)
         {
             let what = "the checkpoint was written for other data";
             return Err(Error::input(

@@ -16,7 +16,7 @@ pub(super) fn line(state: &State) -> String {
     };
     let start = match state.settings.restarts {
         1 => String::new(),
-        starts => format!("start {}/{starts}, ", state.restart + 1),
+        starts => format!("start {}/{starts}, ", state.current.number + 1),
     };
     format!("{start}iteration {}, free energy {last:.6} per point{change}", history.len().saturating_sub(1))
 }
@@ -28,7 +28,7 @@ pub(super) fn json(state: &State) -> Result<String> {
     let rows = |matrix: &[f64], width: usize| -> Value {
         matrix.chunks_exact(width).map(|row| json!(row)).collect()
     };
-    let parameters = &result.parameters;
+    let parameters = &state.model();
     let value = json!({
         "settings": state.settings,
         "points": state.data.0,
@@ -46,6 +46,8 @@ pub(super) fn json(state: &State) -> Result<String> {
                 NoiseCov::Full(sigma) => rows(sigma, d),
             },
         },
+        "whitening": state.whitening.as_ref().map(|whitening| rows(&whitening.matrix, d)),
+        "start": result.number,
         "history": result.history,
         "warnings": result.warnings,
         "version": env!("CARGO_PKG_VERSION"),
@@ -57,7 +59,7 @@ pub(super) fn json(state: &State) -> Result<String> {
 pub(super) fn summary(state: &State, out: &Path, json: &Path) -> String {
     let (result, points) = (state.result(), state.data.0 as f64);
     let on: f64 = result.parameters.prior.iter().sum();
-    let noise = result.parameters.noise_variances();
+    let noise = state.model().noise_variances();
     let mean_noise = noise.iter().sum::<f64>() / noise.len() as f64;
     let warnings: String = result.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
     format!(

@@ -1,0 +1,201 @@
+//! A chunk of points to statistics, on one thread.
+
+use super::super::statistics::Statistics;
+use crate::parameters::{NoiseCov, Parameters};
+use crate::prepare::{Options, Prepared};
+use crate::{Error, Result};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use spikelet::math::Real;
+use spikelet::{Detail, Estimate, Inference, arena_len};
+
+const ADVICE: &str = "remove the point, subtract the mean of the data, or use --precision f64";
+
+/// A number that inference and matrix products run in: `f32` or `f64`.
+pub trait Scalar: Real + faer::traits::ComplexField {}
+impl Scalar for f32 {}
+impl Scalar for f64 {}
+
+/// A point that the model explains badly.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Poor {
+    /// ln p(y) over the kept states.
+    pub evidence: f64,
+    /// y - W <x>. (D)
+    pub residual: Vec<f64>,
+}
+
+/// What all lanes share: the model, as inference and as matrix products want it.
+pub(super) struct Job<'a, T> {
+    pub parameters: &'a Parameters,
+    prepared: Prepared<T>,
+    /// W. (D x H)
+    dictionary: Vec<T>,
+    weigh: Weigh<T>,
+}
+
+impl<'a, T: Scalar> Job<'a, T> {
+    pub fn new(parameters: &'a Parameters, options: &Options) -> Result<Self> {
+        let prepared = Prepared::new(parameters, options)?;
+        let dictionary = parameters.dictionary.iter().map(|&w| T::from_f64(w)).collect();
+        Ok(Self { parameters, prepared, dictionary, weigh: Weigh::new(parameters)? })
+    }
+}
+
+/// Sigma^-1, applied to a chunk at once.
+enum Weigh<T> {
+    Each(Vec<T>),
+    Full(Mat<T>),
+}
+
+impl<T: Scalar> Weigh<T> {
+    fn new(parameters: &Parameters) -> Result<Self> {
+        let d = parameters.dims;
+        Ok(match &parameters.noise {
+            NoiseCov::Full(sigma) => {
+                let factor = crate::linalg::cholesky_inverse(sigma, d)
+                    .ok_or_else(|| crate::prepare::not_definite("sigma2"))?;
+                let entry = |i: usize, j: usize| if j <= i { factor[i * (i + 1) / 2 + j] } else { 0.0 };
+                let sum = |i: usize, j: usize| (i.max(j)..d).map(|k| entry(k, i) * entry(k, j)).sum();
+                Self::Full(Mat::from_fn(d, d, |i, j| T::from_f64(sum(i, j))))
+            }
+            _ => Self::Each(parameters.noise_variances().iter().map(|v| T::from_f64(1.0 / v)).collect()),
+        })
+    }
+
+    fn apply(&self, chunk: &[T], d: usize, weighted: &mut [T]) {
+        match self {
+            Self::Each(precision) => {
+                for (u, y) in weighted.chunks_exact_mut(d).zip(chunk.chunks_exact(d)) {
+                    u.iter_mut().zip(y).zip(precision).for_each(|((u, y), p)| *u = *y * *p);
+                }
+            }
+            Self::Full(precision) => {
+                let n = chunk.len() / d;
+                let out = MatMut::from_row_major_slice_mut(weighted, n, d);
+                let y = MatRef::from_row_major_slice(chunk, n, d);
+                matmul(out, Accum::Replace, y, precision.as_ref(), T::from_f64(1.0), Par::Seq);
+            }
+        }
+    }
+}
+
+/// One of the sums that are kept apart, and what computing it needs.
+pub(super) struct Lane<T> {
+    pub sums: Statistics,
+    /// One of every chunk.
+    pub poor: Vec<Poor>,
+    memory: Vec<T>,
+    sample: Vec<T>,
+    weighted: Vec<T>,
+    projection: Vec<T>,
+    means: Vec<T>,
+    cross: Vec<T>,
+}
+
+impl<T: Scalar> Lane<T> {
+    pub fn new(job: &Job<'_, T>) -> Self {
+        let full_noise = matches!(job.parameters.noise, NoiseCov::Full(_));
+        let sums = Statistics::new(job.parameters.dims, job.parameters.latents, full_noise);
+        let [memory, sample, weighted, projection, means, cross] = [(); 6].map(|()| Vec::new());
+        Self { sums, poor: Vec::new(), memory, sample, weighted, projection, means, cross }
+    }
+
+    /// Adds a chunk of points, the first of which is number `first`.
+    pub fn run(&mut self, job: &Job<'_, T>, chunk: &[f64], first: usize) -> Result<()> {
+        let model = job.prepared.model()?;
+        let (d, h) = (job.parameters.dims, job.parameters.latents);
+        let n = chunk.len() / d;
+        let (zero, one) = (T::from_f64(0.0), T::from_f64(1.0));
+        self.memory.resize(arena_len(model.shape, Detail::SecondMoments), zero);
+        self.weighted.resize(n * d, zero);
+        self.projection.resize(n * h, zero);
+        self.means.resize(n * h, zero);
+        self.cross.resize(d * h, zero);
+        self.sample.clear();
+        self.sample.extend(chunk.iter().map(|&y| T::from_f64(y)));
+        let mut inference =
+            Inference::with_detail(model, &mut self.memory, Detail::SecondMoments).map_err(|error| {
+                Error::run(error, "the E-step", "report this: the memory was sized for the model")
+            })?;
+
+        job.weigh.apply(&self.sample, d, &mut self.weighted);
+        let dictionary = MatRef::from_row_major_slice(&job.dictionary, d, h);
+        let product = MatMut::from_row_major_slice_mut(&mut self.projection, n, h);
+        let u = MatRef::from_row_major_slice(&self.weighted, n, d);
+        matmul(product, Accum::Replace, u, dictionary, one, Par::Seq);
+
+        let mut worst = (f64::INFINITY, 0);
+        for (i, (y, u)) in self.sample.chunks_exact(d).zip(self.weighted.chunks_exact(d)).enumerate() {
+            let energy: f64 = y.iter().zip(u).map(|(y, u)| y.to_f64() * u.to_f64()).sum();
+            let place = || format!("point {}", first + i);
+            let refused = |error| Error::input(error, place(), ADVICE);
+            inference.projected(y, &self.projection[i * h..][..h], T::from_f64(energy)).map_err(refused)?;
+            inference.select();
+            let estimate = inference.posterior().map_err(refused)?;
+            self.means[i * h..][..h].copy_from_slice(estimate.mean);
+            if estimate.evidence.to_f64() < worst.0 {
+                worst = (estimate.evidence.to_f64(), i);
+            }
+            self.sums.add(&estimate);
+        }
+
+        self.sums.add_power(chunk, d);
+        let cross = MatMut::from_row_major_slice_mut(&mut self.cross, d, h);
+        let y = MatRef::from_row_major_slice(&self.sample, n, d);
+        let x = MatRef::from_row_major_slice(&self.means, n, h);
+        matmul(cross, Accum::Replace, y.transpose(), x, one, Par::Seq);
+        self.sums.cross.iter_mut().zip(&self.cross).for_each(|(sum, c)| *sum += c.to_f64());
+        self.poor.push(Poor { evidence: worst.0, residual: self.residual(job.parameters, chunk, worst.1) });
+        Ok(())
+    }
+
+    /// What the model leaves of a point of the chunk.
+    fn residual(&self, parameters: &Parameters, chunk: &[f64], point: usize) -> Vec<f64> {
+        let (d, h) = (parameters.dims, parameters.latents);
+        let (y, x) = (&chunk[point * d..][..d], &self.means[point * h..][..h]);
+        let explained = |row: &[f64]| row.iter().zip(x).map(|(w, x)| w * x.to_f64()).sum::<f64>();
+        y.iter().zip(parameters.dictionary.chunks_exact(h)).map(|(y, row)| y - explained(row)).collect()
+    }
+}
+
+impl Statistics {
+    /// Scatters the moments of one point: H'^2 for the selected latents, one each for the others.
+    fn add<T: Real>(&mut self, estimate: &Estimate<'_, T>) {
+        let h = self.mean.len();
+        self.points += 1;
+        self.free_energy += estimate.evidence.to_f64();
+        let means = estimate.activity.iter().zip(estimate.mean).zip(estimate.variance);
+        for (i, ((activity, mean), variance)) in means.enumerate() {
+            let mean = mean.to_f64();
+            self.activity[i] += activity.to_f64();
+            self.mean[i] += mean;
+            // Of a latent that was not selected this is all there is; the selected ones follow below.
+            self.second[i * h + i] += variance.to_f64() + mean * mean;
+        }
+        let s = estimate.order.len();
+        for (p, &i) in estimate.order.iter().enumerate() {
+            let i = usize::from(i);
+            let mean = estimate.mean[i].to_f64();
+            let already = estimate.variance[i].to_f64() + mean * mean;
+            self.second[i * h + i] += estimate.second[p * s + p].to_f64() - already;
+            for (q, &j) in estimate.order.iter().enumerate().take(p) {
+                let j = usize::from(j);
+                self.second[i.max(j) * h + i.min(j)] += estimate.second[p * s + q].to_f64();
+            }
+        }
+    }
+
+    fn add_power(&mut self, chunk: &[f64], d: usize) {
+        let n = chunk.len() / d;
+        if self.power.len() == d * d && d > 1 {
+            let power = MatMut::from_row_major_slice_mut(&mut self.power, d, d);
+            let y = MatRef::from_row_major_slice(chunk, n, d);
+            matmul(power, Accum::Add, y.transpose(), y, 1.0, Par::Seq);
+        } else {
+            for y in chunk.chunks_exact(d) {
+                self.power.iter_mut().zip(y).for_each(|(sum, y)| *sum += y * y);
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! New directions for latents that do nothing.
+//!
+//! Large dictionaries get stuck with latents that add next to nothing, or that share a direction with another,
+//! while the data has directions that no latent explains. Between the first passes of stepwise EM such a latent
+//! takes a direction that badly explained points have in common in what the model leaves of them, y - W `<x>`,
+//! with the scale and the activity that latents have on average. A latent that is weak by nature is found again that
+//! way. Plain EM never does this: it would no longer be EM.
+
+use super::e_step::Poor;
+use super::m_step::Warning;
+use super::statistics::Statistics;
+use crate::parameters::{Parameters, SlabCov};
+
+/// Adds less than this fraction of what the average latent adds to the data: unused.
+const UNUSED: f64 = 0.2;
+
+/// Columns with a cosine beyond this are one direction.
+const SAME: f64 = 0.95;
+
+/// Residuals with a cosine beyond this speak for one direction, and the more so the closer they are.
+const KIN: f64 = 0.5;
+
+/// Residuals that are compared, at most.
+const MOST: usize = 400;
+
+/// Moves the latents that do nothing to what the poorly explained points lack; a warning each.
+pub(super) fn revive(parameters: &mut Parameters, sums: &mut Statistics, poor: Vec<Poor>) -> Vec<Warning> {
+    let (d, h) = (parameters.dims, parameters.latents);
+    let idle = idle(parameters, sums);
+    if idle.is_empty() || idle.len() == h {
+        return Vec::new();
+    }
+    let busy = |k: &usize| idle.binary_search(k).is_err();
+    let kept = (h - idle.len()) as f64;
+    let psi2 = parameters.slab_variances();
+    let column = |w: &[f64], k: usize| -> Vec<f64> { (0..d).map(|i| w[i * h + k]).collect() };
+    let power =
+        |k: usize| psi2[k] * dot(&column(&parameters.dictionary, k), &column(&parameters.dictionary, k));
+    let scale = ((0..h).filter(busy).map(power).sum::<f64>() / kept).sqrt();
+    let prior = (0..h).filter(busy).map(|k| parameters.prior[k]).sum::<f64>() / kept;
+    let mut directions = directions(poor, idle.len()).into_iter();
+    let mut warnings = Vec::new();
+    for &k in &idle {
+        let Some(direction) = directions.next() else { break };
+        let new: Vec<f64> = direction.iter().map(|u| scale * u).collect();
+        place(parameters, sums, k, &new, prior);
+        warnings.push(Warning::Revived(k));
+    }
+    warnings
+}
+
+/// Up to `count` directions that the residuals of the worst explained points have in common, the most common first.
+///
+/// Of a point that is badly explained because a direction lacks, the residual is about that direction; of one
+/// that is an outlier, it is like no other. So the residual with the most kin is a good first guess, and the
+/// mean of it and its kin a better one.
+fn directions(mut poor: Vec<Poor>, count: usize) -> Vec<Vec<f64>> {
+    poor.sort_by(|a, b| a.evidence.total_cmp(&b.evidence));
+    poor.truncate(MOST);
+    let mut left: Vec<Vec<f64>> = poor.iter().filter_map(|point| unit(&point.residual)).collect();
+    let mut found = Vec::new();
+    while found.len() < count && !left.is_empty() {
+        let support = |a: &Vec<f64>| left.iter().map(|b| kinship(a, b)).sum::<f64>();
+        let supports: Vec<f64> = left.iter().map(support).collect();
+        let best = (0..left.len()).fold(0, |best, i| if supports[i] > supports[best] { i } else { best });
+        let guess = left[best].clone();
+        let mut mean = vec![0.0; guess.len()];
+        for other in &left {
+            let weight = kinship(&guess, other) * dot(&guess, other).signum();
+            mean.iter_mut().zip(other).for_each(|(m, r)| *m += weight * r);
+        }
+        // The guess itself is among them, so the mean is not zero.
+        found.extend(unit(&mean));
+        left.retain(|other| dot(&guess, other).abs() < KIN);
+    }
+    found
+}
+
+/// From 0 at a cosine of [`KIN`] or less to 1.
+fn kinship(a: &[f64], b: &[f64]) -> f64 {
+    ((dot(a, b).abs() - KIN) / (1.0 - KIN)).max(0.0)
+}
+
+/// Of length 1; `None` without a direction.
+fn unit(vector: &[f64]) -> Option<Vec<f64>> {
+    let norm = dot(vector, vector).sqrt();
+    (norm > 0.0 && norm.is_finite()).then(|| vector.iter().map(|v| v / norm).collect())
+}
+
+/// Latents that add next to nothing, and of every pair with one direction the rarer; ascending.
+fn idle(parameters: &Parameters, sums: &Statistics) -> Vec<usize> {
+    let (d, h) = (parameters.dims, parameters.latents);
+    let column = |k: usize| -> Vec<f64> { (0..d).map(|i| parameters.dictionary[i * h + k]).collect() };
+    let columns: Vec<Vec<f64>> = (0..h).map(|k| unit(&column(k)).unwrap_or_else(|| vec![0.0; d])).collect();
+    // sum <x^2> |W|^2: what a latent adds to the data
+    let power: Vec<f64> = (0..h).map(|k| sums.second_moment(k, k) * dot(&column(k), &column(k))).collect();
+    let mean = power.iter().sum::<f64>() / h as f64;
+    let mut idle: Vec<bool> = power.iter().map(|&power| power < UNUSED * mean).collect();
+    for a in 0..h {
+        for b in 0..a {
+            if !idle[a] && !idle[b] && dot(&columns[a], &columns[b]).abs() > SAME {
+                idle[if sums.activity[a] < sums.activity[b] { a } else { b }] = true;
+            }
+        }
+    }
+    (0..h).filter(|&k| idle[k]).collect()
+}
+
+/// Puts a latent on a column of its own, and into the sums what a model with it expects.
+fn place(parameters: &mut Parameters, sums: &mut Statistics, k: usize, column: &[f64], prior: f64) {
+    let (h, n) = (parameters.latents, sums.points as f64);
+    parameters.prior[k] = prior;
+    parameters.slab_mean[k] = 0.0;
+    if let SlabCov::Diagonal(psi2) = &mut parameters.slab_cov {
+        psi2[k] = 1.0;
+    }
+    sums.activity[k] = n * prior;
+    sums.mean[k] = 0.0;
+    for j in 0..h {
+        sums.second[k.max(j) * h + k.min(j)] = 0.0;
+    }
+    sums.second[k * h + k] = n * prior;
+    for (i, w) in column.iter().enumerate() {
+        parameters.dictionary[i * h + k] = *w;
+        sums.cross[i * h + k] = w * n * prior;
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}

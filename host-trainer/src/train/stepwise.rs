@@ -1,0 +1,162 @@
+//! Stepwise EM: an M-step after every batch of points instead of after all of them.
+//!
+//! ```text
+//! s <- (1 - eta_t) s + eta_t N / |batch| s_batch      eta_t = (t + 2)^-alpha,  t = 0, 1, ...
+//! ```
+//!
+//! (Cappe and Moulines 2009; Liang and Klein 2009), with the same E-step and M-step as plain EM. s begins as what
+//! the first parameters expect of N points, so that an M-step on it gives just these back and a first batch
+//! that hardly uses a latent does not lose it. Batches are runs of [`RUN`](super::points::RUN) neighbours in an order
+//! that depends on the seed, the start and the pass only, the same for points in memory and in files.
+//!
+//! What it buys: 256 random directions of 64 dimensions, three to five on at a time, 5000 points, noise 30 dB
+//! below a direction. Ten passes with batches of 100 find all 256 (a cosine beyond 0.95) on five such data sets;
+//! plain EM has 228 after ten passes and 248 after forty. Where a start begins matters less than [`revive`] does:
+//! points of the data as first columns need about two passes fewer than random ones.
+//!
+//! The free energy of a pass is the sum over its batches, each under the parameters it met: a lower figure
+//! than that of the parameters at the end of the pass, as long as they improve.
+
+use super::e_step::Poor;
+use super::m_step::{Guard, Warning, m_step};
+use super::points::Points;
+use super::revive::revive;
+use super::run::{Start, e_step_of};
+use super::settings::Settings;
+use super::statistics::Statistics;
+use crate::Result;
+use crate::parameters::{NoiseCov, Parameters};
+use spikelet::rng::Rng;
+
+/// alpha: between 0.5 (forgets fast) and 1 (weighs all batches alike). Values from 0.6 to 0.7 differ little.
+const ALPHA: f64 = 0.6;
+
+/// Part of the passes, and passes, after which latents are left alone, so that the rest only converges.
+const REVIVE_UNTIL: f64 = 0.75;
+const REVIVE_PASSES: usize = 8;
+
+/// Passes before which a run does not end by itself.
+pub(super) const LEAST_PASSES: usize = REVIVE_PASSES + 2;
+
+/// One pass over the points; F as seen, and which guards acted.
+pub(super) fn pass(
+    settings: &Settings,
+    start: &mut Start,
+    points: &mut Points,
+    threads: usize,
+    guard: &Guard,
+) -> Result<(f64, Vec<Warning>)> {
+    let n = points.len();
+    let number = start.history.len();
+    let mut sums = start.sums.take().unwrap_or_else(|| expected(&start.parameters, n));
+    let order = shuffled(points.runs(), settings.seed, start.number, number);
+    let batches = (n as f64 / settings.batch as f64).round().max(1.0) as usize;
+    // With few points there may be fewer runs than batches.
+    let batches = batches.min(order.len());
+    let (mut free_energy, mut warnings, mut piece) = (0.0, Vec::new(), Vec::new());
+    let mut poor: Vec<Poor> = Vec::new();
+    for batch in 0..batches {
+        let runs = &order[batch * order.len() / batches..(batch + 1) * order.len() / batches];
+        points.read_runs(runs, &mut piece)?;
+        let (found, worst) = e_step_of(settings, &start.parameters, &piece, threads)?;
+        free_energy += found.free_energy;
+        poor.extend(worst);
+        let t = number * batches + batch;
+        sums.blend(&found, (t as f64 + 2.0).powf(-ALPHA));
+        let (new, said) = m_step(&start.parameters, &sums, &settings.learned(), guard)?;
+        start.parameters = new;
+        warnings.extend(said);
+    }
+    if number < REVIVE_PASSES && ((number + 1) as f64) < REVIVE_UNTIL * settings.iterations as f64 {
+        warnings.extend(revive(&mut start.parameters, &mut sums, poor));
+    }
+    start.sums = Some(sums);
+    Ok((free_energy, warnings))
+}
+
+/// 0..count in an order of its own for every pass of every start.
+fn shuffled(count: usize, seed: u64, start: usize, pass: usize) -> Vec<usize> {
+    let stream = (start as u64) << 32 | (pass as u64 + 1);
+    let mut rng = Rng::new(seed.wrapping_add(stream.wrapping_mul(0xd134_2543_de82_ef95)));
+    let mut order: Vec<usize> = (0..count).collect();
+    for i in (1..count).rev() {
+        let j = (rng.uniform::<f64>() * (i + 1) as f64) as usize;
+        order.swap(i, j.min(i));
+    }
+    order
+}
+
+/// What a model expects of `points` points of its own: an M-step on it gives the model back.
+pub(super) fn expected(parameters: &Parameters, points: usize) -> Statistics {
+    let (d, h, n) = (parameters.dims, parameters.latents, points as f64);
+    let (w, pi, mu) = (&parameters.dictionary, &parameters.prior, &parameters.slab_mean);
+    let full_noise = matches!(parameters.noise, NoiseCov::Full(_));
+    let mut sums = Statistics::new(d, h, full_noise);
+    sums.points = points;
+    let psi2 = parameters.slab_variances();
+    for i in 0..h {
+        sums.activity[i] = n * pi[i];
+        sums.mean[i] = n * pi[i] * mu[i];
+        for j in 0..i {
+            sums.second[i * h + j] = n * pi[i] * mu[i] * pi[j] * mu[j];
+        }
+        sums.second[i * h + i] = n * pi[i] * (psi2[i] + mu[i] * mu[i]);
+    }
+    for i in 0..d {
+        for j in 0..h {
+            sums.cross[i * h + j] = (0..h).map(|k| w[i * h + k] * sums.second_moment(k, j)).sum();
+        }
+    }
+    let explained =
+        |i: usize, k: usize| -> f64 { (0..h).map(|j| sums.cross[i * h + j] * w[k * h + j]).sum() };
+    sums.power = match &parameters.noise {
+        NoiseCov::Full(sigma) => (0..d * d).map(|e| explained(e / d, e % d) + n * sigma[e]).collect(),
+        _ => parameters.noise_variances().iter().enumerate().map(|(i, v)| explained(i, i) + n * v).collect(),
+    };
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::SlabCov;
+    use crate::train::Learned;
+
+    #[test]
+    fn an_m_step_on_what_a_model_expects_gives_it_back() {
+        let mut rng = Rng::new(3);
+        let sigma = vec![0.4, 0.1, 0.1, 0.3];
+        for noise in [NoiseCov::Shared(0.3), NoiseCov::Diagonal(vec![0.1, 0.4]), NoiseCov::Full(sigma)] {
+            let model = Parameters {
+                dims: 2,
+                latents: 3,
+                dictionary: (0..6).map(|_| rng.normal()).collect(),
+                prior: vec![0.1, 0.3, 0.6],
+                slab_mean: vec![0.5, -1.0, 0.0],
+                slab_cov: SlabCov::Diagonal(vec![1.0, 2.0, 0.5]),
+                noise,
+            };
+            let all = Learned { dictionary: true, prior: true, slab: true, noise: true };
+            let free = Guard { noise_floor: 0.0, prior_margin: 0.0, slab_floor: 0.0 };
+            let (new, warnings) = m_step(&model, &expected(&model, 1000), &all, &free).unwrap();
+            assert_eq!(warnings, []);
+            let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-11);
+            assert!(close(&new.dictionary, &model.dictionary) && close(&new.prior, &model.prior));
+            assert!(close(&new.slab_mean, &model.slab_mean));
+            assert!(close(&new.slab_variances(), &model.slab_variances()));
+            assert!(close(&new.noise_variances(), &model.noise_variances()));
+        }
+    }
+
+    #[test]
+    fn orders_are_permutations_and_differ() {
+        let order = shuffled(100, 1, 0, 0);
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..100).collect::<Vec<_>>());
+        assert_ne!(order, shuffled(100, 1, 0, 1));
+        assert_ne!(order, shuffled(100, 1, 1, 0));
+        assert_eq!(order, shuffled(100, 1, 0, 0));
+        assert_eq!(shuffled(0, 1, 0, 0), [] as [usize; 0]);
+    }
+}
