@@ -5,6 +5,7 @@ mod common;
 use common::{Case, options, parameters};
 use spikelet::rng::Rng;
 use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+use spikelet_trainer::prepare::Options;
 use spikelet_trainer::train::{Guard, Learned, Points, e_step, m_step};
 
 /// No guard acts on the golden cases.
@@ -30,7 +31,10 @@ fn compare(name: &str, new: &Parameters, case: &Case) {
     close(name, &new.prior, &new_array("pi").unwrap(), 1e-9);
     if let Some(mu) = new_array("mu") {
         close(name, &new.slab_mean, &mu, 1e-9);
-        close(name, &new.slab_variances(), &new_array("psi2").unwrap(), 1e-9);
+        match &new.slab_cov {
+            SlabCov::Full(psi) => close(name, psi, &new_array("Psi").unwrap(), 1e-9),
+            _ => close(name, &new.slab_variances(), &new_array("psi2").unwrap(), 1e-9),
+        }
     }
     match &new.noise {
         NoiseCov::Shared(sigma2) => close(name, &[*sigma2], &new_array("sigma2").unwrap(), 1e-9),
@@ -41,7 +45,14 @@ fn compare(name: &str, new: &Parameters, case: &Case) {
 
 #[test]
 fn one_step() {
-    for name in ["em_gsc_001", "em_gsc_scalar", "em_gsc_diagonal", "em_gsc_full_noise", "em_gsc_truncated"] {
+    for name in [
+        "em_gsc_001",
+        "em_gsc_scalar",
+        "em_gsc_diagonal",
+        "em_gsc_full_noise",
+        "em_gsc_full",
+        "em_gsc_truncated",
+    ] {
         let case = Case::load(name);
         let (old, options, data) = (parameters(&case), options(&case), case.array("Y").unwrap());
         let statistics = e_step(&old, &options, &mut Points::new(data, old.dims), 2).unwrap();
@@ -112,11 +123,13 @@ const ALL: Learned = Learned { dictionary: true, prior: true, slab: true, noise:
 #[test]
 fn exact_em_never_lowers_the_likelihood() {
     let sigma = vec![0.3, 0.1, 0.0, 0.1, 0.4, 0.1, 0.0, 0.1, 0.2];
-    for noise in [NoiseCov::Shared(0.2), NoiseCov::Diagonal(vec![0.1, 0.2, 0.3]), NoiseCov::Full(sigma)] {
+    let noises = [NoiseCov::Shared(0.2), NoiseCov::Diagonal(vec![0.1, 0.2, 0.3]), NoiseCov::Full(sigma)];
+    let slabs = [SlabCov::Diagonal(vec![1.0; 4]), SlabCov::Full(correlated(4))];
+    for (noise, slab_cov) in noises.iter().flat_map(|noise| slabs.iter().map(move |slab| (noise, slab))) {
         let mut rng = Rng::new(5);
         let data = data(&mut rng, &random(&mut Rng::new(6), 3, 4, noise.clone()), 700);
         let mut points = Points::new(data, 3);
-        let mut now = random(&mut rng, 3, 4, noise);
+        let mut now = Parameters { slab_cov: slab_cov.clone(), ..random(&mut rng, 3, 4, noise.clone()) };
         let options = common::exact(4);
         let mut last = f64::NEG_INFINITY;
         for iteration in 0..40 {
@@ -127,6 +140,30 @@ fn exact_em_never_lowers_the_likelihood() {
             now = m_step(&now, &statistics, &ALL, &FREE).unwrap().0;
         }
     }
+}
+
+/// A covariance with all entries 0.3 but for the diagonal, 1.
+fn correlated(n: usize) -> Vec<f64> {
+    (0..n * n).map(|e| if e / n == e % n { 1.0 } else { 0.3 }).collect()
+}
+
+/// With one latent on at a time, which are preselected makes no difference.
+#[test]
+fn a_full_slab_hears_of_latents_that_were_not_selected() {
+    let mut rng = Rng::new(11);
+    let truth = Parameters {
+        slab_cov: SlabCov::Full(correlated(5)),
+        ..random(&mut rng, 3, 5, NoiseCov::Diagonal(vec![0.1, 0.2, 0.3]))
+    };
+    let mut points = Points::new(data(&mut rng, &truth, 300), 3);
+    let mut run = |selected| {
+        let options = Options { selected, max_active: 1, ..common::exact(5) };
+        e_step(&truth, &options, &mut points, 1).unwrap()
+    };
+    let (all, two) = (run(5), run(2));
+    close("<z>", &two.slab, &all.slab, 1e-12);
+    close("<z z^T>", &two.slab_second, &all.slab_second, 1e-12);
+    close("<x>", &two.mean, &all.mean, 1e-12);
 }
 
 #[test]

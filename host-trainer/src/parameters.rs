@@ -89,6 +89,16 @@ impl Parameters {
         }
     }
 
+    /// Psi_ij.
+    pub fn slab_covariance(&self, i: usize, j: usize) -> f64 {
+        match &self.slab_cov {
+            SlabCov::Full(psi) => psi[i * self.latents + j],
+            SlabCov::Diagonal(psi2) if i == j => psi2[i],
+            SlabCov::Unit if i == j => 1.0,
+            _ => 0.0,
+        }
+    }
+
     /// Sigma_dd of every dimension.
     pub fn noise_variances(&self) -> Vec<f64> {
         match &self.noise {

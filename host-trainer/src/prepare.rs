@@ -339,12 +339,7 @@ fn state_table(parameters: &Parameters, gram: &[f64], max_active: usize) -> Resu
 
 fn record(parameters: &Parameters, gram: &[f64], subset: &[usize], records: &mut Vec<f64>) -> Result<()> {
     let (h, k) = (parameters.latents, subset.len());
-    let psi = |i: usize, j: usize| match &parameters.slab_cov {
-        SlabCov::Full(psi) => psi[i * h + j],
-        SlabCov::Diagonal(psi2) if i == j => psi2[i],
-        SlabCov::Unit if i == j => 1.0,
-        _ => 0.0,
-    };
+    let psi = |i: usize, j: usize| parameters.slab_covariance(i, j);
     let block = |f: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
         subset.iter().flat_map(|&i| subset.iter().map(move |&j| f(i, j))).collect()
     };

@@ -52,7 +52,7 @@ pub fn e_step_in<T: Scalar>(
         lanes.run(&job, &block, start, size, threads)?;
         start += block.len() / parameters.dims;
     }
-    Ok(lanes.finish().0)
+    Ok(lanes.finish(parameters).0)
 }
 
 /// Statistics of a few points (N x D), the inference in `T`; of every chunk also the point explained worst.
@@ -69,7 +69,7 @@ pub fn e_step_of<T: Scalar>(
     for (i, block) in points.chunks(LANES * size * parameters.dims).enumerate() {
         lanes.run(&job, block, i * LANES * size, size, threads)?;
     }
-    Ok(lanes.finish())
+    Ok(lanes.finish(parameters))
 }
 
 /// Points per chunk: few enough that all lanes get some, by the number of points only.
@@ -112,15 +112,16 @@ impl<T: Scalar> Lanes<T> {
         })
     }
 
-    fn finish(self) -> (Statistics, Vec<Poor>) {
+    fn finish(self, parameters: &Parameters) -> (Statistics, Vec<Poor>) {
         let mut lanes = self.0.into_iter().map(|lane| lane.into_inner().unwrap_or_else(|l| l.into_inner()));
         // There is always at least one.
         let first = lanes.next().map(|lane| (lane.sums, lane.poor));
-        let (mut sums, mut poor) = first.unwrap_or_else(|| (Statistics::new(0, 0, false), Vec::new()));
+        let (mut sums, mut poor) = first.unwrap_or_else(|| (Statistics::default(), Vec::new()));
         for lane in lanes {
             sums.merge(&lane.sums);
             poor.extend(lane.poor);
         }
+        sums.pulls_to_slab(parameters);
         (sums, poor)
     }
 }

@@ -45,6 +45,9 @@ pub fn init(
         slab_cov: match settings.slab {
             SlabForm::Unit => SlabCov::Unit,
             SlabForm::Diagonal => SlabCov::Diagonal(vec![1.0; h]),
+            SlabForm::Full => {
+                SlabCov::Full((0..h * h).map(|e| f64::from(u8::from(e / h == e % h))).collect())
+            }
         },
         noise: match settings.noise {
             NoiseForm::Shared => NoiseCov::Shared(variance),

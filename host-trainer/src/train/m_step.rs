@@ -5,7 +5,13 @@
 //! psi_h^2 = sum <x_h^2> / sum <s_h> - mu_h^2      Sigma = 1/N sum <(y - W x)(y - W x)^T>
 //! ```
 //!
-//! with the new mu in psi^2 and the new W in Sigma (000 eq. 6-10, corrected: `<x x^T>` in the noise).
+//! with the new mu in psi^2 and the new W in Sigma (000 eq. 6-10, corrected: `<x x^T>` in the noise). A full slab is
+//! learned from all of z, also where s is 0 (000 eq. 8-9 hold for a diagonal one only):
+//!
+//! ```text
+//! mu = mean <z>        Psi = mean <z z^T> - mu mu^T
+//! ```
+//!
 //! Updates that the data cannot support are guarded, and every guard that acted is named once.
 
 use super::statistics::Statistics;
@@ -74,7 +80,13 @@ pub fn m_step(
         let margin = guard.prior_margin;
         new.prior = statistics.activity.iter().map(|on| (on / n).clamp(margin, 1.0 - margin)).collect();
     }
-    if learned.slab {
+    if let (true, SlabCov::Full(_)) = (learned.slab, &parameters.slab_cov) {
+        let h = parameters.latents;
+        new.slab_mean = statistics.slab.iter().map(|sum| sum / n).collect();
+        let (mu, second) = (&new.slab_mean, &statistics.slab_second);
+        let psi: Vec<f64> = (0..h * h).map(|e| second[e] / n - mu[e / h] * mu[e % h]).collect();
+        new.slab_cov = SlabCov::Full(lift_eigenvalues(&psi, h, guard.slab_floor).0);
+    } else if learned.slab {
         let mut variances = parameters.slab_variances();
         for h in (0..parameters.latents).filter(|&h| !dead[h]) {
             let on = statistics.activity[h];
@@ -156,23 +168,26 @@ fn noise(new: &Parameters, sums: &Statistics, floor: f64, warnings: &mut Vec<War
         }
         NoiseCov::Full(_) => {
             let sigma: Vec<f64> = (0..d * d).map(|e| entry(e / d, e % d, sums.power[e])).collect();
-            NoiseCov::Full(lift_eigenvalues(&sigma, d, floor, warnings))
+            let (sigma, lifted) = lift_eigenvalues(&sigma, d, floor);
+            if lifted {
+                warnings.push(Warning::NoiseFloor);
+            }
+            NoiseCov::Full(sigma)
         }
     }
 }
 
-/// The covariance with no eigenvalue below `floor`.
-fn lift_eigenvalues(sigma: &[f64], d: usize, floor: f64, warnings: &mut Vec<Warning>) -> Vec<f64> {
+/// The covariance with no eigenvalue below `floor`, and whether any was.
+fn lift_eigenvalues(sigma: &[f64], d: usize, floor: f64) -> (Vec<f64>, bool) {
     let symmetric = Mat::from_fn(d, d, |i, j| 0.5 * (sigma[i * d + j] + sigma[j * d + i]));
     let Ok(eigen) = symmetric.self_adjoint_eigen(Side::Lower) else {
-        warnings.push(Warning::NoiseFloor);
-        return (0..d * d).map(|e| if e / d == e % d { sigma[e].max(floor) } else { 0.0 }).collect();
+        let diagonal = |e: usize| if e / d == e % d { sigma[e].max(floor) } else { 0.0 };
+        return ((0..d * d).map(diagonal).collect(), true);
     };
     let (u, values) = (eigen.U(), eigen.S().column_vector());
     if (0..d).all(|k| values[k] > floor) {
-        return (0..d * d).map(|e| symmetric[(e / d, e % d)]).collect();
+        return ((0..d * d).map(|e| symmetric[(e / d, e % d)]).collect(), false);
     }
-    warnings.push(Warning::NoiseFloor);
     let entry = |i: usize, j: usize| (0..d).map(|k| u[(i, k)] * values[k].max(floor) * u[(j, k)]).sum();
-    (0..d * d).map(|e| entry(e / d, e % d)).collect()
+    ((0..d * d).map(|e| entry(e / d, e % d)).collect(), true)
 }

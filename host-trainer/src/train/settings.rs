@@ -25,6 +25,8 @@ pub enum SlabForm {
     Unit,
     /// A mean and a variance per latent, learned
     Diagonal,
+    /// A mean per latent and any covariance between them, learned; for few latents or few on at once
+    Full,
 }
 
 /// Which states the E-step looks at.
@@ -113,6 +115,6 @@ impl Settings {
 
     /// What the M-step changes.
     pub fn learned(&self) -> Learned {
-        Learned { dictionary: true, prior: true, slab: self.slab == SlabForm::Diagonal, noise: true }
+        Learned { dictionary: true, prior: true, slab: self.slab != SlabForm::Unit, noise: true }
     }
 }

@@ -1,9 +1,10 @@
 //! The sums over points that an M-step needs. H, D as everywhere; matrices row-major.
 
+use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use serde::{Deserialize, Serialize};
 
 /// Expected sufficient statistics of a linear spike-and-slab model, x = s.z.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     /// Points summed over.
     pub points: usize,
@@ -19,19 +20,28 @@ pub struct Statistics {
     pub cross: Vec<f64>,
     /// sum of y y^T (D x D) for full noise, of y^2 per dimension (D) otherwise.
     pub power: Vec<f64>,
+    /// `sum <z>`, also where s is 0, with a full slab; else empty. (H)
+    pub slab: Vec<f64>,
+    /// `sum <z z^T>`, likewise. (H x H)
+    pub slab_second: Vec<f64>,
 }
 
 impl Statistics {
-    /// Nothing summed yet.
-    pub fn new(dims: usize, latents: usize, full_noise: bool) -> Self {
+    /// Nothing summed yet, of the sums that learning parameters like these needs.
+    pub fn new(parameters: &Parameters) -> Self {
+        let (d, h) = (parameters.dims, parameters.latents);
+        let power = if matches!(parameters.noise, NoiseCov::Full(_)) { d * d } else { d };
+        let slab = if matches!(parameters.slab_cov, SlabCov::Full(_)) { h } else { 0 };
         Self {
             points: 0,
             free_energy: 0.0,
-            activity: vec![0.0; latents],
-            mean: vec![0.0; latents],
-            second: vec![0.0; latents * latents],
-            cross: vec![0.0; dims * latents],
-            power: vec![0.0; if full_noise { dims * dims } else { dims }],
+            activity: vec![0.0; h],
+            mean: vec![0.0; h],
+            second: vec![0.0; h * h],
+            cross: vec![0.0; d * h],
+            power: vec![0.0; power],
+            slab: vec![0.0; slab],
+            slab_second: vec![0.0; slab * slab],
         }
     }
 
@@ -39,31 +49,28 @@ impl Statistics {
     pub fn merge(&mut self, other: &Self) {
         self.points += other.points;
         self.free_energy += other.free_energy;
-        let pairs = [
-            (&mut self.activity, &other.activity),
-            (&mut self.mean, &other.mean),
-            (&mut self.second, &other.second),
-            (&mut self.cross, &other.cross),
-            (&mut self.power, &other.power),
-        ];
-        for (mine, others) in pairs {
-            mine.iter_mut().zip(others).for_each(|(sum, value)| *sum += value);
-        }
+        self.combine(other, |sum, value| sum + value);
     }
 
     /// Moves from these towards those of a batch, taken for as many points as these are of:
     /// (1 - eta) s + eta N / |batch| s_batch. The free energy stays; it belongs to parameters.
     pub fn blend(&mut self, batch: &Self, eta: f64) {
         let scale = eta * self.points as f64 / batch.points.max(1) as f64;
+        self.combine(batch, |sum, value| (1.0 - eta) * sum + scale * value);
+    }
+
+    fn combine(&mut self, other: &Self, with: impl Fn(f64, f64) -> f64) {
         let pairs = [
-            (&mut self.activity, &batch.activity),
-            (&mut self.mean, &batch.mean),
-            (&mut self.second, &batch.second),
-            (&mut self.cross, &batch.cross),
-            (&mut self.power, &batch.power),
+            (&mut self.activity, &other.activity),
+            (&mut self.mean, &other.mean),
+            (&mut self.second, &other.second),
+            (&mut self.cross, &other.cross),
+            (&mut self.power, &other.power),
+            (&mut self.slab, &other.slab),
+            (&mut self.slab_second, &other.slab_second),
         ];
         for (mine, others) in pairs {
-            mine.iter_mut().zip(others).for_each(|(sum, value)| *sum = (1.0 - eta) * *sum + scale * value);
+            mine.iter_mut().zip(others).for_each(|(sum, &value)| *sum = with(*sum, value));
         }
     }
 

@@ -90,17 +90,22 @@ fn shuffled(count: usize, seed: u64, start: usize, pass: usize) -> Vec<usize> {
 pub(super) fn expected(parameters: &Parameters, points: usize) -> Statistics {
     let (d, h, n) = (parameters.dims, parameters.latents, points as f64);
     let (w, pi, mu) = (&parameters.dictionary, &parameters.prior, &parameters.slab_mean);
-    let full_noise = matches!(parameters.noise, NoiseCov::Full(_));
-    let mut sums = Statistics::new(d, h, full_noise);
+    let mut sums = Statistics::new(parameters);
     sums.points = points;
     let psi2 = parameters.slab_variances();
     for i in 0..h {
         sums.activity[i] = n * pi[i];
         sums.mean[i] = n * pi[i] * mu[i];
         for j in 0..i {
-            sums.second[i * h + j] = n * pi[i] * mu[i] * pi[j] * mu[j];
+            sums.second[i * h + j] = n * pi[i] * pi[j] * (mu[i] * mu[j] + parameters.slab_covariance(i, j));
         }
         sums.second[i * h + i] = n * pi[i] * (psi2[i] + mu[i] * mu[i]);
+    }
+    for i in 0..sums.slab.len() {
+        sums.slab[i] = n * mu[i];
+        for j in 0..h {
+            sums.slab_second[i * h + j] = n * (mu[i] * mu[j] + parameters.slab_covariance(i, j));
+        }
     }
     for i in 0..d {
         for j in 0..h {

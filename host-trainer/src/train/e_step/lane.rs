@@ -1,13 +1,13 @@
 //! A chunk of points to statistics, on one thread.
 
 use super::super::statistics::Statistics;
-use crate::parameters::{NoiseCov, Parameters};
+use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use crate::prepare::{Options, Prepared};
 use crate::{Error, Result};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use spikelet::math::Real;
-use spikelet::{Detail, Estimate, Inference, arena_len};
+use spikelet::{Detail, Estimate, Inference, Model, arena_len};
 
 const ADVICE: &str = "remove the point, subtract the mean of the data, or use --precision f64";
 
@@ -95,8 +95,7 @@ pub(super) struct Lane<T> {
 
 impl<T: Scalar> Lane<T> {
     pub fn new(job: &Job<'_, T>) -> Self {
-        let full_noise = matches!(job.parameters.noise, NoiseCov::Full(_));
-        let sums = Statistics::new(job.parameters.dims, job.parameters.latents, full_noise);
+        let sums = Statistics::new(job.parameters);
         let [memory, sample, weighted, projection, means, cross] = [(); 6].map(|()| Vec::new());
         Self { sums, poor: Vec::new(), memory, sample, weighted, projection, means, cross }
     }
@@ -107,17 +106,18 @@ impl<T: Scalar> Lane<T> {
         let (d, h) = (job.parameters.dims, job.parameters.latents);
         let n = chunk.len() / d;
         let (zero, one) = (T::from_f64(0.0), T::from_f64(1.0));
-        self.memory.resize(arena_len(model.shape, Detail::SecondMoments), zero);
+        let full_slab = matches!(job.parameters.slab_cov, SlabCov::Full(_));
+        let detail = if full_slab { Detail::SlabPull } else { Detail::SecondMoments };
+        self.memory.resize(arena_len(model.shape, detail), zero);
         self.weighted.resize(n * d, zero);
         self.projection.resize(n * h, zero);
         self.means.resize(n * h, zero);
         self.cross.resize(d * h, zero);
         self.sample.clear();
         self.sample.extend(chunk.iter().map(|&y| T::from_f64(y)));
-        let mut inference =
-            Inference::with_detail(model, &mut self.memory, Detail::SecondMoments).map_err(|error| {
-                Error::run(error, "the E-step", "report this: the memory was sized for the model")
-            })?;
+        let mut inference = Inference::with_detail(model, &mut self.memory, detail).map_err(|error| {
+            Error::run(error, "the E-step", "report this: the memory was sized for the model")
+        })?;
 
         job.weigh.apply(&self.sample, d, &mut self.weighted);
         let dictionary = MatRef::from_row_major_slice(&job.dictionary, d, h);
@@ -138,6 +138,9 @@ impl<T: Scalar> Lane<T> {
                 worst = (estimate.evidence.to_f64(), i);
             }
             self.sums.add(&estimate);
+            if full_slab {
+                self.sums.add_pull(&estimate, &self.projection[i * h..][..h], &model);
+            }
         }
 
         self.sums.add_power(chunk, d);
@@ -182,6 +185,48 @@ impl Statistics {
             for (q, &j) in estimate.order.iter().enumerate().take(p) {
                 let j = usize::from(j);
                 self.second[i.max(j) * h + i.min(j)] += estimate.second[p * s + q].to_f64();
+            }
+        }
+    }
+
+    /// Scatters the slab's pull g of one point and its products, which [`Statistics::pulls_to_slab`] turns into
+    /// moments of the slab; of a latent that was not selected, from its singleton state.
+    fn add_pull<T: Real>(&mut self, estimate: &Estimate<'_, T>, projection: &[T], model: &Model<'_, T>) {
+        let (h, s) = (self.mean.len(), estimate.order.len());
+        for (i, activity) in estimate.activity.iter().map(|a| a.to_f64()).enumerate() {
+            if activity > 0.0 && !estimate.order.contains(&(i as u16)) {
+                let (gram, precision) = (model.gram_diagonal[i].to_f64(), model.slab_precision[i].to_f64());
+                let pull = projection[i].to_f64() - gram * estimate.mean[i].to_f64() / activity;
+                self.slab[i] += activity * pull;
+                self.slab_second[i * h + i] +=
+                    activity * (pull * pull - gram * precision / (gram + precision));
+            }
+        }
+        for (p, &i) in estimate.order.iter().enumerate() {
+            self.slab[usize::from(i)] += estimate.pull[p].to_f64();
+            for (q, &j) in estimate.order.iter().enumerate() {
+                self.slab_second[usize::from(i) * h + usize::from(j)] +=
+                    estimate.pull_second[p * s + q].to_f64();
+            }
+        }
+    }
+
+    /// From sums of pulls, g = K (kappa - mu_A) and R = g g^T - W_A^T C^-1 W_A (zeros where s is 0), to the moments of
+    /// all of z: in one state z has mean mu + Psi g and covariance Psi + Psi (R - g g^T) Psi. Sums of these can
+    /// be blended over parameters that change; sums of pulls, which are relative to them, cannot.
+    pub(super) fn pulls_to_slab(&mut self, parameters: &Parameters) {
+        let SlabCov::Full(psi) = &parameters.slab_cov else { return };
+        let (h, n) = (parameters.latents, self.points as f64);
+        let psi = MatRef::from_row_major_slice(psi, h, h);
+        let pull = Mat::from_fn(h, 1, |i, _| self.slab[i]);
+        let moved = psi * &pull;
+        let spread = psi * MatRef::from_row_major_slice(&self.slab_second, h, h) * psi;
+        let mu = &parameters.slab_mean;
+        for i in 0..h {
+            self.slab[i] = n * mu[i] + moved[(i, 0)];
+            for j in 0..h {
+                let mean = n * mu[i] * mu[j] + mu[i] * moved[(j, 0)] + moved[(i, 0)] * mu[j];
+                self.slab_second[i * h + j] = mean + n * psi[(i, j)] + spread[(i, j)];
             }
         }
     }
