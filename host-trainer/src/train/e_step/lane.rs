@@ -21,7 +21,7 @@ impl Scalar for f64 {}
 pub struct Poor {
     /// ln p(y) over the kept states.
     pub evidence: f64,
-    /// y - W <x>. (D)
+    /// `y - W <x>`. (D)
     pub residual: Vec<f64>,
 }
 
