@@ -111,8 +111,18 @@ fn place(parameters: &mut Parameters, sums: &mut Statistics, k: usize, column: &
     let (h, n) = (parameters.latents, sums.points as f64);
     parameters.prior[k] = prior;
     parameters.slab_mean[k] = 0.0;
-    if let SlabCov::Diagonal(psi2) = &mut parameters.slab_cov {
-        psi2[k] = 1.0;
+    match &mut parameters.slab_cov {
+        SlabCov::Unit => {}
+        SlabCov::Diagonal(psi2) => psi2[k] = 1.0,
+        SlabCov::Full(psi) => {
+            sums.slab[k] = 0.0;
+            for j in 0..h {
+                for place in [k * h + j, j * h + k] {
+                    let variance = f64::from(u8::from(j == k));
+                    (psi[place], sums.slab_second[place]) = (variance, n * variance);
+                }
+            }
+        }
     }
     sums.activity[k] = n * prior;
     sums.mean[k] = 0.0;

@@ -132,14 +132,20 @@ mod tests {
     fn an_m_step_on_what_a_model_expects_gives_it_back() {
         let mut rng = Rng::new(3);
         let sigma = vec![0.4, 0.1, 0.1, 0.3];
-        for noise in [NoiseCov::Shared(0.3), NoiseCov::Diagonal(vec![0.1, 0.4]), NoiseCov::Full(sigma)] {
+        let psi2 = vec![1.0, 2.0, 0.5];
+        let psi = vec![1.0, 0.2, 0.1, 0.2, 2.0, -0.3, 0.1, -0.3, 0.5];
+        for (noise, slab_cov) in [
+            (NoiseCov::Shared(0.3), SlabCov::Diagonal(psi2.clone())),
+            (NoiseCov::Diagonal(vec![0.1, 0.4]), SlabCov::Diagonal(psi2)),
+            (NoiseCov::Full(sigma), SlabCov::Full(psi)),
+        ] {
             let model = Parameters {
                 dims: 2,
                 latents: 3,
                 dictionary: (0..6).map(|_| rng.normal()).collect(),
                 prior: vec![0.1, 0.3, 0.6],
                 slab_mean: vec![0.5, -1.0, 0.0],
-                slab_cov: SlabCov::Diagonal(vec![1.0, 2.0, 0.5]),
+                slab_cov,
                 noise,
             };
             let all = Learned { dictionary: true, prior: true, slab: true, noise: true };
@@ -149,7 +155,9 @@ mod tests {
             let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-11);
             assert!(close(&new.dictionary, &model.dictionary) && close(&new.prior, &model.prior));
             assert!(close(&new.slab_mean, &model.slab_mean));
-            assert!(close(&new.slab_variances(), &model.slab_variances()));
+            let covariance =
+                |p: &Parameters| -> Vec<f64> { (0..9).map(|e| p.slab_covariance(e / 3, e % 3)).collect() };
+            assert!(close(&covariance(&new), &covariance(&model)));
             assert!(close(&new.noise_variances(), &model.noise_variances()));
         }
     }
