@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 }
 
 fn experiment(arguments: &Arguments) -> Result<()> {
-    let (truths, starts) = if arguments.quick { (2, 40) } else { (8, 250) };
+    let (truths, starts) = if arguments.quick { (2, 40) } else { (5, 250) };
     println!("{starts} starts of {ITERATIONS} iterations on {POINTS} points, H = D = {SOURCES}\n");
     let columns = ["pi       ", "noise", "L(truth)", "best - truth", "above truth", "at the top"];
     let more = ["Amari at the top", "Amari 5, 50, 95 %  ", "noise at the top"];

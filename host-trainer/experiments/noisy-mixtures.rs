@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 
 fn experiment(arguments: &Arguments) -> Result<()> {
     let (mixtures, sizes): (usize, &[usize]) =
-        if arguments.quick { (10, &[500]) } else { (24, &[500, 5000]) };
+        if arguments.quick { (10, &[500]) } else { (20, &[500, 5000]) };
     println!(
         "Amari index over {mixtures} mixtures of {SOURCES} sources, {SNR_DB} dB, median and quartiles\n"
     );
