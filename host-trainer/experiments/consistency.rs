@@ -45,7 +45,7 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         ["exact", "truncated", "truncated, Laplace"].map(|name| format!("{name:<0$}", figures.len()));
     let table = Table::new(&["N", "repetitions", &columns[0], &columns[1], &columns[2]]);
     for n in (0..doublings).map(|k| 1000 << k) {
-        let repetitions = if arguments.quick { 3 } else { (15 * 8000 / n).clamp(1, 15) };
+        let repetitions = if arguments.quick { 1 } else { (15 * 8000 / n).clamp(1, 15) };
         let exact = gsc::exact(SOURCES, ITERATIONS, 0);
         let truncated = gsc::truncated(SOURCES, SELECTED, SELECTED, ITERATIONS, 0);
         let spikes = Source::SpikeAndSlab(1.0 / SOURCES as f64);

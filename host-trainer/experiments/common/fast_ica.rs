@@ -74,3 +74,20 @@ fn contrast(points: &[f64], rotation: &[f64], d: usize) -> f64 {
 fn source(b: &[f64], z: &[f64]) -> f64 {
     b.iter().zip(z).map(|(b, z)| b * z).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::mixtures::{Source, mix, normal_matrix};
+    use super::*;
+    use spikelet_trainer::metrics::amari;
+
+    #[test]
+    fn sources_without_noise_are_found() {
+        let mut rng = Rng::new(1);
+        let mixing = normal_matrix(&mut rng, 3, 3);
+        let data = mix(&Source::Laplace.points(&mut rng, 5000, 3), &mixing, 3);
+        let index = amari(&fast_ica(&data, 3, 1, 2).unwrap(), &mixing, 3, 3).unwrap();
+        // Asymptotically each angle is off by about 1 / sqrt(N); 0.05 is three times what that makes of the index.
+        assert!(index < 0.05, "{index}");
+    }
+}
