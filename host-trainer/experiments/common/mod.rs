@@ -1,0 +1,81 @@
+//! What the experiments share: arguments, trials on several cores, tables, and the modules below.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`mixtures`] | random mixing matrices, sources of known distributions |
+//! | [`gsc`] | one start of EM, from the library's initial parameters or from those of the papers |
+//! | [`fast_ica`] | symmetric FastICA, the method to compare with |
+//! | [`table`] | figures as a Markdown table, and the few statistics that go into one |
+#![allow(dead_code)] // each experiment uses its own part
+
+pub mod fast_ica;
+pub mod gsc;
+pub mod mixtures;
+pub mod table;
+
+use clap::Parser;
+use spikelet_trainer::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What every experiment understands.
+#[derive(Parser)]
+#[command(about = None, long_about = None)]
+pub struct Arguments {
+    /// Fewer trials, at most a minute
+    #[arg(long)]
+    pub quick: bool,
+    /// Trials at a time; the figures do not depend on it [default: all cores]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// File of sources, for the experiments that need one
+    #[arg(value_name = "PATH")]
+    path: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// The file that was given.
+    pub fn path(&self) -> Result<&Path> {
+        let advice = "name the array (.npy) that holds the sources, one per row";
+        self.path.as_deref().ok_or_else(|| Error::input("no file was given", "PATH", advice))
+    }
+
+    /// Runs trials 0, 1, ... `count` - 1 and returns what they return, in this order.
+    pub fn trials<T: Send>(&self, count: usize, trial: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let threads = self.threads.map_or_else(cores, usize::from).min(count);
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let work = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= count {
+                    return;
+                }
+                let result = trial(at);
+                done.lock().unwrap_or_else(|broken| broken.into_inner()).push((at, result));
+            }
+        };
+        std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        let mut results = done.into_inner().unwrap_or_else(|broken| broken.into_inner());
+        results.sort_by_key(|(at, _)| *at);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+/// Runs an experiment; what goes wrong is one line on stderr and the exit status of the `spikelet` command.
+pub fn main(experiment: impl FnOnce(&Arguments) -> Result<()>) -> ExitCode {
+    match experiment(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// A seed for each of several independent streams of one experiment.
+pub fn seed(experiment: u64, trial: usize) -> u64 {
+    (experiment << 32) + trial as u64
+}
