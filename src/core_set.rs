@@ -16,8 +16,9 @@ use crate::posterior::{Joint, negligible};
 use crate::slices::{at, row, set, span_mut};
 use crate::states::Path;
 
-/// Nats that rounding may cost the bound, besides its share of Q.
+/// Nats that rounding may cost the bound, and its share of Q.
 const MARGIN: f64 = 1.0;
+const RELATIVE_MARGIN: f64 = 1e-4;
 
 /// The latents that no state of weight leaves out.
 pub(crate) struct CoreSet<T> {
@@ -72,7 +73,10 @@ impl<T: Real> CoreSet<T> {
             let _ = positions.push(next.0 as u16); // max_active is within the capacity
         }
         let known = joint(block, &positions, &mut factor, forward).ln_below();
-        let floor = known - negligible - T::from_f64(MARGIN) - most.max(T::ZERO) * T::from_f64(1e-4);
+        // The walk computes the same state in another order: far from zero that costs more than a nat.
+        let known =
+            known - T::from_f64(MARGIN) - most.max(-known).max(T::ZERO) * T::from_f64(RELATIVE_MARGIN);
+        let floor = known - negligible;
         positions.retain(|&p| most - at(solution, usize::from(p)) < floor);
         Self { positions, known }
     }

@@ -191,7 +191,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
                 (always, known) = (block.add_members(&core.positions), core.known);
                 block.put_members_first();
             }
-            let anchor = known.max(block.energy_without(u32::MAX) + largest_outside);
+            let anchor = (block.energy_without(u32::MAX) + largest_outside).max(known);
             let mut sums = Sums::new(
                 &block,
                 anchor,

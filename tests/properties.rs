@@ -334,3 +334,31 @@ fn narrow_slabs_keep_their_digits() {
         assert!(compare::<f32>(&problem).0 < 1e-4, "{states:?}: {:e}", compare::<f32>(&problem).0);
     }
 }
+
+/// 100 dB above the noise and like nothing the model can make: log joints of 1e11 nats, whose rounding errors are
+/// thousands, and still one of the states must be the best.
+#[test]
+fn samples_that_no_state_explains_have_a_posterior() {
+    let (dims, latents) = (12, 8);
+    let mut rng = Rng::new(21);
+    let parameters = Parameters {
+        dims,
+        latents,
+        dictionary: (0..dims * latents).map(|_| rng.normal()).collect(),
+        prior: vec![0.3; latents],
+        slab_mean: (0..latents).map(|_| 60.0 * rng.normal::<f64>()).collect(),
+        slab_cov: SlabCov::Diagonal(vec![1e4; latents]),
+        noise: NoiseCov::Shared(1e-6),
+    };
+    let options = Options { selected: 6, max_active: 4, ..common::exact(latents) };
+    let prepared = Prepared::<f32>::new(&parameters, &options).unwrap();
+    let model = prepared.model().unwrap();
+    let mut memory = vec![0.0; model.arena_len()];
+    let mut inference = Inference::new(model, &mut memory).unwrap();
+    for _ in 0..300 {
+        let sample: Vec<f32> = (0..dims).map(|_| 300.0 * rng.normal::<f32>()).collect();
+        let estimate = inference.infer(&sample).unwrap();
+        assert!(estimate.activity.iter().all(|a| (0.0..=1.000_01).contains(a)));
+        assert!(!estimate.map_latents.is_empty());
+    }
+}
