@@ -2,7 +2,7 @@
 //!
 //! Four spike-and-slab sources (on with probability 0.2), four sensors, a mixing matrix of independent normal entries,
 //! sensor noise 5 dB below the mixtures. Columns are as drawn, or scaled to length 1: as drawn, some sources are much
-//! weaker than others and drown in the noise, so the index depends on this choice as much as on the method. GSC is exact EM with everything learned and four
+//! weaker than others, and the index depends on this choice. GSC is exact EM with everything learned and four
 //! starts, of which the best free energy counts; FastICA has four starts too, of which the best contrast counts.
 //!
 //! Neither paper has this experiment. On similar data (the median over mixtures, N = 500 and 5000) FastICA had Amari
