@@ -7,9 +7,8 @@
 //!
 //! With these numbers that cannot be at the true parameters. The noise is so weak that the posterior of a point is all
 //! but one state, the true one, and Q averages to at most the share of points with no more than gamma bars on, which
-//! the table has beside Q. What else is missing are weak bars that were not selected: a bar that is off, but crosses
-//! several strong ones, scores higher. `few` is Q averaged over the points with no more than gamma bars on. The Amari
-//! index tells whether what was learned are the bars.
+//! the table has beside Q. `few` is Q averaged over the points with no more than gamma bars on: what it lacks to
+//! 1 is lost by selection. The Amari index tells whether what was learned are the bars.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example selection-quality -- [--quick]

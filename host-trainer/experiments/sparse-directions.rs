@@ -8,7 +8,8 @@
 //! The paper does not say how strong the noise was, nor what W was; here its standard deviation is 0.1, and W has
 //! independent normal entries. One data set is one draw of an index, so the table has the mean and standard deviation
 //! over several data sets of the index averaged over the starts at high likelihood: those within 0.1 per point of the
-//! best start. The floor of the noise is lower than the default: with Cauchy sources the variance of the data, of which it
+//! best start. The paper told high from low by its histogram; 0.1 was chosen with a few runs at hand, and for Cauchy
+//! sources the share of high starts depends on it. The floor of the noise is lower than the default: with Cauchy sources the variance of the data, of which it
 //! is a fraction, is that of a few outliers.
 //!
 //! ```text

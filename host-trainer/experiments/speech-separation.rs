@@ -12,8 +12,8 @@
 //! and their mean is that of one place. Here the trials are spread evenly over the whole recording, so the spread is
 //! mostly that of places, and a comparison with FastICA on the same samples says more than one with the papers.
 //!
-//! Sparse coding cannot tell two sources apart that are flatter than a normal distribution (negative kurtosis), as many
-//! are within a few pitch periods of speech. The rows `flat <= 1` are the trials with at most one such source.
+//! Sparse coding cannot tell two sources apart that are flatter than a normal distribution (negative kurtosis) [001].
+//! The rows `flat <= 1` are the trials with at most one such source.
 //!
 //! GSC is exact EM as in the papers (slab N(0, 1), one noise variance, up to 350 iterations), one start per trial;
 //! `best` is the highest free energy of several starts, truncated keeps states with up to three of three selected
