@@ -41,7 +41,7 @@ latents that do nothing a new direction. Its free energies are sums over batches
 last is that of the final model. --batch 0 asks for plain EM.
 
 Example, four sources from a recording with four channels:
-  spikelet train --model gsc --latents 4 --restarts 4 recording.wav --out model.spk")]
+  spikelet train --model gsc --latents 4 recording.wav --out model.spk")]
 pub(super) struct Train {
     /// Kind of model; this version trains gsc, Gaussian sparse coding
     #[arg(long, value_name = "KIND")]
@@ -89,9 +89,10 @@ pub(super) struct Train {
     /// Most iterations (passes over the data) per start
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     iterations: usize,
-    /// Starts from different random parameters, of which one is kept
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    restarts: u32,
+    /// Starts from different random parameters, of which one is kept [default: 4 in plain EM, which may end in a poor
+    /// local optimum, 1 in stepwise EM]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    restarts: Option<u32>,
     /// Which start is kept
     #[arg(long, value_enum, default_value = "free-energy")]
     prefer: Prefer,
@@ -190,7 +191,7 @@ impl Train {
             batch,
             init: self.init.unwrap_or(if batch > 0 { InitForm::Data } else { InitForm::Random }),
             iterations: self.iterations,
-            restarts: self.restarts as usize,
+            restarts: self.restarts.map_or(if batch > 0 { 1 } else { 4 }, |starts| starts as usize),
             prefer: self.prefer,
             tolerance: match self.tolerance {
                 Some(0.0) => 0.0,
@@ -212,7 +213,7 @@ impl Train {
     fn check_angles(&self, dims: usize) -> Result<()> {
         let place = "--prefer orthogonal";
         let (what, advice) = match self.prefer {
-            Prefer::Orthogonal if self.restarts == 1 => {
+            Prefer::Orthogonal if self.restarts.unwrap_or(1) == 1 => {
                 ("there is one start only".into(), "ask for more, such as --restarts 20".to_owned())
             }
             Prefer::Orthogonal if self.latents == 1 => {
