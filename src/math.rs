@@ -44,7 +44,7 @@ pub trait Real:
     const WEIGHT_BITS: u32;
     /// The log joint of a state that cannot be.
     const IMPOSSIBLE: Self;
-    /// The scale of a [`crate::posterior::Joint`] is kept above this, so that its next factors cannot underflow.
+    /// Factors of a state's joint are kept above this, so that the next ones cannot underflow.
     const SMALL_SCALE: Self;
     /// Nats a state may rise above the anchor of the log-sum-exp before the sums are rescaled;
     /// its exponential is far from overflow in either precision.

@@ -7,7 +7,7 @@
 //! The figure to compare is the last column: the time of the whole iteration over that of the bare matrix product Y W of
 //! the same data in the same run, which is the least an iteration can do. Times are the shortest of several
 //! runs. `moments` is what the E-step takes beyond the stages before it: back-substitution, the scatter into the
-//! H x H matrix, the product of data and means.
+//! H x H and D x H sums.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};

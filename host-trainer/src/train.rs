@@ -12,8 +12,8 @@
 //! | [`mod@choose`] | which of several starts to keep |
 //! | [`run`] | the loop: starts, iterations, history; its state is a checkpoint |
 //!
-//! One iteration costs, per point, two passes of D H multiply-adds (matrix products over a chunk), the
-//! walk over its states, and a scatter of H'^2 moments.
+//! One iteration costs, per point, one pass of D H multiply-adds (a matrix product over a chunk), the walk over its
+//! states, and a scatter: H'^2 moments, and D numbers for every latent that has a mean.
 
 pub mod choose;
 pub mod e_step;

@@ -1,7 +1,7 @@
 //! The E-step: points to statistics, through the core.
 //!
 //! Points go through in chunks of at most [`CHUNK`]: one matrix product projects a chunk, the core selects and
-//! walks each point, a second product sums `y <x>^T`. Chunks are dealt to up to [`LANES`] lanes, each of which
+//! walks each point, and what it finds is scattered. Chunks are dealt to up to [`LANES`] lanes, each of which
 //! sums its own in order; lanes are merged in order. So the bits do not depend on the number of threads, and
 //! no more than one chunk per lane is in memory at a time.
 //!
@@ -115,11 +115,12 @@ impl<T: Scalar> Lanes<T> {
     fn finish(self, parameters: &Parameters) -> (Statistics, Vec<Poor>) {
         let mut lanes = self.0.into_iter().map(|lane| lane.into_inner().unwrap_or_else(|l| l.into_inner()));
         // There is always at least one.
-        let first = lanes.next().map(|lane| (lane.sums, lane.poor));
+        let first = lanes.next().map(Lane::finish);
         let (mut sums, mut poor) = first.unwrap_or_else(|| (Statistics::default(), Vec::new()));
         for lane in lanes {
-            sums.merge(&lane.sums);
-            poor.extend(lane.poor);
+            let (others, more) = lane.finish();
+            sums.merge(&others);
+            poor.extend(more);
         }
         sums.pulls_to_slab(parameters);
         (sums, poor)

@@ -89,15 +89,18 @@ pub(super) struct Lane<T> {
     sample: Vec<T>,
     weighted: Vec<T>,
     projection: Vec<T>,
-    means: Vec<T>,
-    cross: Vec<T>,
+    /// `sum <x> y^T`, which grows by whole rows. (H x D)
+    cross: Vec<f64>,
+    /// `<x>` of the point explained worst. (H)
+    worst: Vec<T>,
 }
 
 impl<T: Scalar> Lane<T> {
     pub fn new(job: &Job<'_, T>) -> Self {
         let sums = Statistics::new(job.parameters);
-        let [memory, sample, weighted, projection, means, cross] = [(); 6].map(|()| Vec::new());
-        Self { sums, poor: Vec::new(), memory, sample, weighted, projection, means, cross }
+        let [memory, sample, weighted, projection, worst] = [(); 5].map(|()| Vec::new());
+        let cross = vec![0.0; sums.cross.len()];
+        Self { sums, poor: Vec::new(), memory, sample, weighted, projection, cross, worst }
     }
 
     /// Adds a chunk of points, the first of which is number `first`.
@@ -111,8 +114,6 @@ impl<T: Scalar> Lane<T> {
         self.memory.resize(arena_len(model.shape, detail), zero);
         self.weighted.resize(n * d, zero);
         self.projection.resize(n * h, zero);
-        self.means.resize(n * h, zero);
-        self.cross.resize(d * h, zero);
         self.sample.clear();
         self.sample.extend(chunk.iter().map(|&y| T::from_f64(y)));
         let mut inference = Inference::with_detail(model, &mut self.memory, detail).map_err(|error| {
@@ -133,32 +134,47 @@ impl<T: Scalar> Lane<T> {
             inference.projected(y, &self.projection[i * h..][..h], T::from_f64(energy)).map_err(refused)?;
             inference.select();
             let estimate = inference.posterior().map_err(refused)?;
-            self.means[i * h..][..h].copy_from_slice(estimate.mean);
             if estimate.evidence.to_f64() < worst.0 {
                 worst = (estimate.evidence.to_f64(), i);
+                self.worst.clear();
+                self.worst.extend_from_slice(estimate.mean);
             }
             self.sums.add(&estimate);
+            add_products(&chunk[i * d..][..d], estimate.mean, &mut self.cross);
             if full_slab {
                 self.sums.add_pull(&estimate, &self.projection[i * h..][..h], &model);
             }
         }
 
         self.sums.add_power(chunk, d);
-        let cross = MatMut::from_row_major_slice_mut(&mut self.cross, d, h);
-        let y = MatRef::from_row_major_slice(&self.sample, n, d);
-        let x = MatRef::from_row_major_slice(&self.means, n, h);
-        matmul(cross, Accum::Replace, y.transpose(), x, one, Par::Seq);
-        self.sums.cross.iter_mut().zip(&self.cross).for_each(|(sum, c)| *sum += c.to_f64());
         self.poor.push(Poor { evidence: worst.0, residual: self.residual(job.parameters, chunk, worst.1) });
         Ok(())
+    }
+
+    /// The sums of all chunks.
+    pub fn finish(mut self) -> (Statistics, Vec<Poor>) {
+        let h = self.sums.mean.len();
+        let d = self.cross.len() / h.max(1);
+        self.sums.cross = (0..d * h).map(|e| self.cross[e % h * d + e / h]).collect();
+        (self.sums, self.poor)
     }
 
     /// What the model leaves of a point of the chunk.
     fn residual(&self, parameters: &Parameters, chunk: &[f64], point: usize) -> Vec<f64> {
         let (d, h) = (parameters.dims, parameters.latents);
-        let (y, x) = (&chunk[point * d..][..d], &self.means[point * h..][..h]);
+        let (y, x) = (&chunk[point * d..][..d], &self.worst);
         let explained = |row: &[f64]| row.iter().zip(x).map(|(w, x)| w * x.to_f64()).sum::<f64>();
         y.iter().zip(parameters.dictionary.chunks_exact(h)).map(|(y, row)| y - explained(row)).collect()
+    }
+}
+
+/// Adds y <x>^T: D multiply-adds for every latent that has a mean, which few have.
+fn add_products<T: Real>(y: &[f64], mean: &[T], cross: &mut [f64]) {
+    for (mean, row) in mean.iter().zip(cross.chunks_exact_mut(y.len())) {
+        let mean = mean.to_f64();
+        if mean != 0.0 {
+            row.iter_mut().zip(y).for_each(|(sum, y)| *sum += mean * y);
+        }
     }
 }
 
@@ -170,8 +186,12 @@ impl Statistics {
         self.free_energy += estimate.evidence.to_f64();
         let means = estimate.activity.iter().zip(estimate.mean).zip(estimate.variance);
         for (i, ((activity, mean), variance)) in means.enumerate() {
+            let activity = activity.to_f64();
+            if activity == 0.0 {
+                continue;
+            }
             let mean = mean.to_f64();
-            self.activity[i] += activity.to_f64();
+            self.activity[i] += activity;
             self.mean[i] += mean;
             // Of a latent that was not selected this is all there is; the selected ones follow below.
             self.second[i * h + i] += variance.to_f64() + mean * mean;
