@@ -362,3 +362,44 @@ fn samples_that_no_state_explains_have_a_posterior() {
         assert!(!estimate.map_latents.is_empty());
     }
 }
+
+/// Growing states leaves out those without a latent that is certain to be on; tables look at every state.
+#[test]
+fn states_that_are_not_walked_have_no_weight() {
+    let (dims, latents) = (6, 8);
+    let mut rng = Rng::new(33);
+    for noise in [1e-1, 1e-2, 1e-3, 1e-4] {
+        let parameters = Parameters {
+            dims,
+            latents,
+            dictionary: (0..dims * latents).map(|_| rng.normal()).collect(),
+            prior: vec![0.2; latents],
+            slab_mean: (0..latents).map(|h| if h % 2 == 0 { 0.0 } else { rng.normal() }).collect(),
+            slab_cov: SlabCov::Diagonal(vec![1.0; latents]),
+            noise: NoiseCov::Shared(noise),
+        };
+        let [mut grown, mut tabled] = [StatesName::Grown, StatesName::Table].map(|states| {
+            let options =
+                Options { selected: 7, max_active: 3, states: Some(states), ..common::exact(latents) };
+            let prepared = Prepared::<f64>::new(&parameters, &options).unwrap();
+            move |sample: &[f64]| {
+                let model = prepared.model().unwrap();
+                let mut memory = vec![0.0; model.arena_len()];
+                let mut inference = Inference::new(model, &mut memory).unwrap();
+                let estimate = inference.infer(sample).unwrap();
+                (estimate.evidence, estimate.activity.to_vec(), estimate.mean.to_vec())
+            }
+        });
+        for _ in 0..100 {
+            let x: Vec<f64> =
+                (0..latents).map(|_| if rng.uniform::<f64>() < 0.25 { rng.normal() } else { 0.0 }).collect();
+            let clean = parameters.dictionary.chunks_exact(latents);
+            let clean = clean.map(|row| row.iter().zip(&x).map(|(w, x)| w * x).sum::<f64>());
+            let sample: Vec<f64> = clean.map(|y| y + noise.sqrt() * rng.normal::<f64>()).collect();
+            let (a, b) = (grown(&sample), tabled(&sample));
+            assert!((a.0 - b.0).abs() < 1e-11 * b.0.abs().max(100.0), "{} {}", a.0, b.0);
+            let pairs = a.1.iter().zip(&b.1).chain(a.2.iter().zip(&b.2));
+            pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-11, "{a} {b}, noise {noise}"));
+        }
+    }
+}
