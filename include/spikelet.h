@@ -61,6 +61,26 @@
 #define SPK_STATE_ALIGN 8
 
 /**
+ * Gaussian sparse coding: sources that are off, or on with any strength, added up.
+ */
+#define SPK_KIND_GSC 1
+
+/**
+ * Binary sparse coding (LinCA): sources that are off or on, added up.
+ */
+#define SPK_KIND_BSC 2
+
+/**
+ * The same with a dictionary that is not negative.
+ */
+#define SPK_KIND_NMF 3
+
+/**
+ * Maximal causes: sources that are off or on; in each dimension the strongest one counts.
+ */
+#define SPK_KIND_MCA 4
+
+/**
  * One stream of samples. Opaque; lives in memory of the caller. It may be copied or moved as bytes
  * (to memory with the same alignment) as long as the blob stays where it is.
  */
@@ -76,6 +96,10 @@ typedef int32_t spk_status;
  * What a blob holds.
  */
 typedef struct spk_info {
+  /**
+   * One of SPK_KIND_: what its sources are. `mean` equals `activity` for all but SPK_KIND_GSC.
+   */
+  uint32_t kind;
   /**
    * D: entries of a sample.
    */
@@ -298,7 +322,8 @@ spk_status spk_process(struct spk_state *state,
                        struct spk_estimate *estimate);
 
 /**
- * The last sample without its noise: the dictionary times the posterior means.
+ * The last sample without its noise: the dictionary times the posterior means; for SPK_KIND_MCA the mean of the
+ * maximum, for which all states are looked at once more. Call it right after spk_process().
  *
  * @param state    from spk_init()
  * @param out      filled with `out_len` numbers

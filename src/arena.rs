@@ -7,8 +7,9 @@ use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::error::Error;
 use crate::grown::{BranchMemory, branch_len};
 use crate::math::Real;
-use crate::model::Shape;
+use crate::model::{Kind, Shape};
 use crate::slices::triangle;
+use crate::switched::{SwitchMemory, switch_len};
 
 /// What inference reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,21 +26,54 @@ pub enum Detail {
 /// Numbers (of the model's precision) that inference needs as memory.
 ///
 /// ```
-/// use spikelet::{Detail, Shape, arena_len};
-/// const SHAPE: Shape = Shape { dims: 4, latents: 6, selected: 6, max_active: 3, singletons: true };
-/// let memory = [0.0f32; arena_len(SHAPE, Detail::Marginals)];
-/// assert_eq!(memory.len(), 328);
+/// use spikelet::{Detail, Shape, arena_len, model::Kind};
+/// const SIZES: Shape =
+///     Shape { kind: Kind::Gsc, dims: 4, latents: 6, selected: 6, max_active: 3, singletons: true };
+/// let memory = [0.0f32; arena_len(SIZES, Detail::Marginals)];
+/// assert_eq!(memory.len(), 315);
 /// ```
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
-    let block = s * s + 8 * s;
-    let (latents, pairs) = branch_len(s, a);
-    let work = triangle(a - 1) + 5 * a;
-    let marginals = 2 * d + 4 * h + block + 7 * latents + 2 * pairs + work + 4 * s + a;
-    match detail {
-        Detail::Marginals => marginals,
-        Detail::SecondMoments => marginals + s * s + triangle(a),
-        Detail::SlabPull => marginals + 2 * s * s + s + triangle(a) + a * a + a,
+    let Sizes { gram, slab, factor, branches, switches, second, covariance, pull } =
+        Sizes::new(shape, detail);
+    let block = gram + 2 * s + 5 * slab + slab;
+    let walk = 7 * branches.0 + 2 * branches.1 + switches.0 + switches.1;
+    let work = triangle(factor.saturating_sub(1)) + 5 * factor + covariance;
+    let sums = 2 * s + 2 * slab + second + pull + pull * s + if pull > 0 { a + a * a } else { 0 };
+    2 * d + 4 * h + block + walk + work + sums + a
+}
+
+/// Lengths that depend on the kind or the detail.
+struct Sizes {
+    gram: usize,
+    /// S with a slab.
+    slab: usize,
+    /// A with a slab.
+    factor: usize,
+    /// Latents and pairs of [`BranchMemory`].
+    branches: (usize, usize),
+    /// Rows and sums of [`SwitchMemory`].
+    switches: (usize, usize),
+    second: usize,
+    covariance: usize,
+    pull: usize,
+}
+
+impl Sizes {
+    const fn new(shape: Shape, detail: Detail) -> Self {
+        let Shape { kind, dims, selected: s, max_active: a, .. } = shape;
+        let has_slab = kind.has_slab();
+        let second = if matches!(detail, Detail::Marginals) { 0 } else { s * s };
+        Self {
+            gram: if matches!(kind, Kind::Mca) { 0 } else { s * s },
+            slab: if has_slab { s } else { 0 },
+            factor: if has_slab { a } else { 0 },
+            branches: if has_slab { branch_len(s, a) } else { (0, 0) },
+            switches: if has_slab { (0, 0) } else { switch_len(kind, dims, s, a) },
+            second,
+            covariance: if has_slab && second > 0 { triangle(a) } else { 0 },
+            pull: if has_slab && matches!(detail, Detail::SlabPull) { s } else { 0 },
+        }
     }
 }
 
@@ -70,13 +104,16 @@ pub(crate) struct Arena<'m, T> {
     pub block: BlockMemory<'m, T>,
     /// The branches of the walk: see [`crate::grown`].
     pub branches: BranchMemory<'m, T>,
+    /// The same without a slab: see [`crate::switched`].
+    pub switches: SwitchMemory<'m, T>,
     pub work: WorkMemory<'m, T>,
     pub sums: SumMemory<'m, T>,
     /// Coefficients of the best state. (A)
     pub map_values: &'m mut [T],
 }
 
-/// What belongs to the selected latents: see [`crate::block`]. (S each, `gram` S x S)
+/// What belongs to the selected latents: see [`crate::block`]. (S each, `gram` S x S; `gram`, `slab` and `resting` empty
+/// where the kind needs none)
 #[derive(Debug)]
 pub(crate) struct BlockMemory<'m, T> {
     pub gram: &'m mut [T],
@@ -87,7 +124,7 @@ pub(crate) struct BlockMemory<'m, T> {
 }
 
 /// A small linear system and the moments of one state. (A each; `rows` A (A - 1) / 2, `covariance`
-/// A (A + 1) / 2 or empty)
+/// A (A + 1) / 2 or empty; all empty without a slab)
 #[derive(Debug)]
 pub(crate) struct WorkMemory<'m, T> {
     pub rows: &'m mut [T],
@@ -99,7 +136,8 @@ pub(crate) struct WorkMemory<'m, T> {
     pub covariance: &'m mut [T],
 }
 
-/// Sums over states. (S each, `second` and `pull_second` S x S; the last five may be empty)
+/// Sums over states. (S each, `second` and `pull_second` S x S; `first` and `square` empty without a slab; the last five
+/// may be empty)
 #[derive(Debug)]
 pub(crate) struct SumMemory<'m, T> {
     pub on: &'m mut [T],
@@ -114,6 +152,20 @@ pub(crate) struct SumMemory<'m, T> {
     pub solved: &'m mut [T],
 }
 
+impl<T> BlockMemory<'_, T> {
+    pub fn reborrow(&mut self) -> BlockMemory<'_, T> {
+        let BlockMemory { gram, b, slab, resting, reference } = self;
+        BlockMemory { gram, b, slab, resting, reference }
+    }
+}
+
+impl<T> SumMemory<'_, T> {
+    pub fn reborrow(&mut self) -> SumMemory<'_, T> {
+        let SumMemory { on, off, first, square, second, pull, pull_second, pull_of_state, solved } = self;
+        SumMemory { on, off, first, square, second, pull, pull_second, pull_of_state, solved }
+    }
+}
+
 impl<'m, T: Real> Arena<'m, T> {
     pub fn new(memory: &'m mut [T], shape: Shape, detail: Detail) -> Result<Self, Error> {
         let (needed, found) = (arena_len(shape, detail), memory.len());
@@ -122,13 +174,9 @@ impl<'m, T: Real> Arena<'m, T> {
 
     fn cut(memory: &'m mut [T], shape: Shape, detail: Detail) -> Option<Self> {
         let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
-        let (second, covariance, pull) = match detail {
-            Detail::Marginals => (0, 0, 0),
-            Detail::SecondMoments => (s * s, triangle(a), 0),
-            Detail::SlabPull => (s * s, triangle(a), s),
-        };
+        let Sizes { gram, slab, factor, branches, switches, second, covariance, pull } =
+            Sizes::new(shape, detail);
         let (pull_of_state, solved) = if pull > 0 { (a, a * a) } else { (0, 0) };
-        let (latents, pairs) = branch_len(s, a);
         let mut rest = memory;
         let mut take = |len: usize| {
             let (head, tail) = core::mem::take(&mut rest).split_at_mut_checked(len)?;
@@ -143,30 +191,31 @@ impl<'m, T: Real> Arena<'m, T> {
             mean: take(h)?,
             variance: take(h)?,
             block: BlockMemory {
-                gram: take(s * s)?,
+                gram: take(gram)?,
                 b: take(s)?,
-                slab: take(5 * s)?.as_chunks_mut().0,
-                resting: take(s)?,
+                slab: take(5 * slab)?.as_chunks_mut().0,
+                resting: take(slab)?,
                 reference: take(s)?,
             },
             branches: BranchMemory {
-                latents: take(7 * latents)?.as_chunks_mut().0,
-                pairs: take(2 * pairs)?.as_chunks_mut().0,
+                latents: take(7 * branches.0)?.as_chunks_mut().0,
+                pairs: take(2 * branches.1)?.as_chunks_mut().0,
             },
+            switches: SwitchMemory { rows: take(switches.0)?, sums: take(switches.1)? },
             work: WorkMemory {
-                rows: take(triangle(a - 1))?,
-                pivot_inv: take(a)?,
-                coupling: take(a)?,
-                v: take(a)?,
-                mean: take(a)?,
-                variance: take(a)?,
+                rows: take(triangle(factor.saturating_sub(1)))?,
+                pivot_inv: take(factor)?,
+                coupling: take(factor)?,
+                v: take(factor)?,
+                mean: take(factor)?,
+                variance: take(factor)?,
                 covariance: take(covariance)?,
             },
             sums: SumMemory {
                 on: take(s)?,
                 off: take(s)?,
-                first: take(s)?,
-                square: take(s)?,
+                first: take(slab)?,
+                square: take(slab)?,
                 second: take(second)?,
                 pull: take(pull)?,
                 pull_second: take(pull * s)?,

@@ -10,12 +10,12 @@
 //! | 6 | u16 | format revision, 0 |
 //! | 8 | u32 | length of the blob in bytes, a multiple of 8 |
 //! | 12 | u32 | CRC-32 (IEEE 802.3, as in zlib) of the bytes from 16 to the end |
-//! | 16 | u8 | model kind: 1 GSC (2 BSC, 3 NMF, 4 MCA, 5 SSMCA reserved) |
+//! | 16 | u8 | model kind: 1 GSC, 2 BSC, 3 NMF, 4 MCA (5 SSMCA reserved) |
 //! | 17 | u8 | encoding of the dictionary: 0 f32 (1 i16, 2 i8 reserved) |
-//! | 18 | u8 | selection: 0 singleton, 1 independent (2 cosine, 3 bound reserved) |
+//! | 18 | u8 | selection: 0 singleton, 1 independent, 2 cosine, 3 bound |
 //! | 19 | u8 | noise: 0 shared, 1 diagonal, 2 full |
-//! | 20 | u8 | slab: 0 unit, 1 diagonal, 2 full |
-//! | 21 | u8 | states: 0 grown, 1 table |
+//! | 20 | u8 | slab: 0 unit, 1 diagonal, 2 full for GSC; 3 none for the others |
+//! | 21 | u8 | states: 0 grown, 1 table (GSC only) |
 //! | 22 | u8 | 1 with singletons, 0 without |
 //! | 23 | u8 | 0 |
 //! | 24 | u32 | D, dims |
@@ -33,9 +33,10 @@
 //! |---|---|---|
 //! | `DICT` | D times H rounded up to 8 | dictionary in panels |
 //! | `NOIS` | 1, D or D (D + 1) / 2 | noise precision(s) or inverse Cholesky factor |
-//! | `PRIO`, `MEAN`, `PREC`, `GDIA`, `SOFF` | H each | prior logit, slab mean, slab precision, Gram diagonal, score offset |
+//! | `PRIO`, `GDIA` | H each | prior logit, Gram diagonal |
+//! | `MEAN`, `PREC`, `SOFF` | H each | slab mean, slab precision, score offset; GSC only |
 //! | `GRAM` | H (H + 1) / 2 | Gram matrix; may be absent |
-//! | `SELP`, `SELO` | as `DICT`, H | independent selection: precisions and offsets |
+//! | `SELP`, `SELO` | as `DICT`, H | independent selection: precisions and offsets; cosine selection: `SELO` holds the scales |
 //! | `STAT` | see [`StateTable`] | per-state records |
 //! | `prov` | text | UTF-8: where the model came from |
 //! | `fram` | | reserved: rate, frame, hop and transform of a stream |
@@ -50,6 +51,8 @@
 
 use crate::error::ModelError;
 use crate::model::{Model, Noise, Selection, Shape, StateTable, States};
+
+pub use crate::model::Kind;
 
 pub use crate::bytes::crc32;
 pub use crate::error::BlobError;
@@ -67,15 +70,6 @@ pub const ENTRY_LEN: usize = 16;
 /// Blobs and sections start at multiples of this.
 pub const ALIGN: usize = 8;
 
-/// Model kinds, as written in the blob.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum Kind {
-    /// Gaussian sparse coding: spike-and-slab latents, linear superposition.
-    Gsc = 1,
-}
-
 /// How the slab covariance was given; inference needs only what follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -86,6 +80,8 @@ pub enum Slab {
     Diagonal = 1,
     /// Any covariance.
     Full = 2,
+    /// None: latents are on or off.
+    None = 3,
 }
 
 /// Bytes on the boundary a blob needs, for instance from `include_bytes!`.
@@ -123,7 +119,6 @@ impl<const N: usize> Aligned<N> {
 #[derive(Clone, Copy, Debug)]
 pub struct Blob<'a> {
     model: Model<'a, f32>,
-    kind: Kind,
     slab: Slab,
     revision: u16,
     len: usize,
@@ -136,6 +131,9 @@ impl<'a> Blob<'a> {
         let bytes = whole(bytes)?;
         let kind = match u8_at(bytes, 16) {
             1 => Kind::Gsc,
+            2 => Kind::Bsc,
+            3 => Kind::Nmf,
+            4 => Kind::Mca,
             value => return Err(BlobError::Unknown { field: "kind", value }),
         };
         if u8_at(bytes, 17) != 0 {
@@ -144,11 +142,12 @@ impl<'a> Blob<'a> {
         if u8_at(bytes, 22) > 1 {
             return Err(BlobError::Unknown { field: "singletons", value: u8_at(bytes, 22) });
         }
-        let slab = match u8_at(bytes, 20) {
-            0 => Slab::Unit,
-            1 => Slab::Diagonal,
-            2 => Slab::Full,
-            value => return Err(BlobError::Unknown { field: "slab", value }),
+        let slab = match (u8_at(bytes, 20), kind.has_slab()) {
+            (0, true) => Slab::Unit,
+            (1, true) => Slab::Diagonal,
+            (2, true) => Slab::Full,
+            (3, false) => Slab::None,
+            (value, _) => return Err(BlobError::Unknown { field: "slab", value }),
         };
         let sections = Sections::new(bytes)?;
         let numbers = |tag: &'static str| sections.floats(tag);
@@ -167,6 +166,8 @@ impl<'a> Blob<'a> {
         let selection = match u8_at(bytes, 18) {
             0 => Selection::Singleton,
             1 => Selection::Independent { precision: numbers("SELP")?, offset: numbers("SELO")? },
+            2 => Selection::Cosine { scale: numbers("SELO")? },
+            3 => Selection::Bound,
             value => return Err(BlobError::Unknown { field: "selection", value }),
         };
         let states = match (u8_at(bytes, 21), slab) {
@@ -175,8 +176,10 @@ impl<'a> Blob<'a> {
             (1, _) => States::Table(StateTable { records: numbers("STAT")?, full_slab: slab == Slab::Full }),
             (value, _) => return Err(BlobError::Unknown { field: "states", value }),
         };
+        let of_slab = |tag| if kind.has_slab() { numbers(tag) } else { Ok(&[][..]) };
         let model = Model::new(Model {
             shape: Shape {
+                kind,
                 dims: u32_at(bytes, 24) as usize,
                 latents: u32_at(bytes, 28) as usize,
                 selected: usize::from(u16_at(bytes, 32)),
@@ -186,10 +189,10 @@ impl<'a> Blob<'a> {
             dictionary: numbers("DICT")?,
             noise,
             prior_logit: numbers("PRIO")?,
-            slab_mean: numbers("MEAN")?,
-            slab_precision: numbers("PREC")?,
+            slab_mean: of_slab("MEAN")?,
+            slab_precision: of_slab("PREC")?,
             gram_diagonal: numbers("GDIA")?,
-            score_offset: numbers("SOFF")?,
+            score_offset: of_slab("SOFF")?,
             gram: if sections.find("GRAM").is_some() { Some(numbers("GRAM")?) } else { None },
             selection,
             states,
@@ -198,7 +201,7 @@ impl<'a> Blob<'a> {
         .map_err(BlobError::Model)?;
         let text = sections.find("prov").unwrap_or(&[]);
         let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
-        Ok(Self { model, kind, slab, revision: u16_at(bytes, 6), len: bytes.len(), provenance })
+        Ok(Self { model, slab, revision: u16_at(bytes, 6), len: bytes.len(), provenance })
     }
 
     /// The model, ready for inference.
@@ -208,7 +211,7 @@ impl<'a> Blob<'a> {
 
     /// Its kind.
     pub fn kind(&self) -> Kind {
-        self.kind
+        self.model.shape.kind
     }
 
     /// How its slab was given.

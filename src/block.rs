@@ -54,6 +54,40 @@ impl<'m, T: Real> Block<'m, T> {
         Self { order, gram, b, slab, resting, reference, members: Vec::new() }
     }
 
+    /// The same for latents without a slab: their coefficient is 1, in the reference as well.
+    pub fn gather_switched(
+        model: &Model<'_, T>,
+        order: Vec<u16, MAX_SELECTED>,
+        projection: &[T],
+        memory: BlockMemory<'m, T>,
+    ) -> Self {
+        let BlockMemory { gram, b, slab, resting, reference } = memory;
+        let s = order.len();
+        for (p, &latent) in order.iter().enumerate() {
+            set(b, p, at(projection, usize::from(latent)));
+        }
+        // Maximal causes have no products of latents.
+        if !gram.is_empty() {
+            for (p, &latent) in order.iter().enumerate() {
+                let h = usize::from(latent);
+                set(gram, p * s + p, at(model.gram_diagonal, h));
+                for (q, &other) in order.iter().enumerate().take(p) {
+                    let g = gram_entry(model, h, usize::from(other));
+                    set(gram, p * s + q, g);
+                    set(gram, q * s + p, g);
+                }
+            }
+        }
+        reference.fill(T::ONE);
+        Self { order, gram, b, slab, resting, reference, members: Vec::new() }
+    }
+
+    /// What an earlier one left in memory, without its members.
+    pub fn restore(order: &Vec<u16, MAX_SELECTED>, memory: BlockMemory<'m, T>) -> Self {
+        let BlockMemory { gram, b, slab, resting, reference } = memory;
+        Self { order: order.clone(), gram, b, slab, resting, reference, members: Vec::new() }
+    }
+
     /// H'.
     pub fn len(&self) -> usize {
         self.order.len()
@@ -136,6 +170,12 @@ impl<'m, T: Real> Block<'m, T> {
                 set(self.reference, usize::from(position), value);
             }
         }
+    }
+
+    /// Makes these positions the reference's members, whatever it was.
+    pub fn make_members(&mut self, positions: &[u16]) {
+        self.members.clear();
+        self.add_members(positions);
     }
 
     /// Makes these positions members of the reference, with the coefficient they have in it (zero if they were

@@ -112,7 +112,7 @@ fn bound<T: Real>(
 }
 
 /// The state that has these positions on.
-fn joint<T: Real>(
+pub(crate) fn joint<T: Real>(
     block: &Block<'_, T>,
     path: &[u16],
     factor: &mut Factor<'_, T>,

@@ -1,7 +1,7 @@
 //! The most work a sample can take, in multiply-adds, before any sample is seen.
 
 use crate::math::{Real, binomial};
-use crate::model::{Model, Noise, PANEL, Selection, Shape, States};
+use crate::model::{Kind, Model, Noise, PANEL, Selection, Shape, States};
 use crate::reference::{PASSES, ROUNDS};
 
 /// Multiply-adds per sample, stage by stage. Bounds, not averages: states that cannot change the
@@ -37,22 +37,53 @@ impl Operations {
 impl<T: Real> Model<'_, T> {
     /// Bounds on the work per sample.
     pub fn operations(&self) -> Operations {
-        let Shape { dims, latents, selected, max_active, singletons } = self.shape;
-        let [d, h, s, a] = [dims, latents, selected, max_active].map(|n| n as u64);
+        let Shape { kind, dims, latents, selected, singletons, .. } = self.shape;
+        let [d, h, s] = [dims, latents, selected].map(|n| n as u64);
         let panels = d * h.next_multiple_of(PANEL as u64);
-        let weigh = match self.noise {
-            Noise::Full(_) => d * (d + 1) + d,
-            _ => 2 * d,
-        };
+        let alone = if kind.has_slab() { 6 * h } else { h };
+        let again = if singletons { alone } else { 0 };
         let scores = match self.selection {
-            Selection::Singleton => 6 * h,
-            Selection::Independent { .. } => 3 * panels + if singletons { 6 * h } else { h },
+            Selection::Singleton => alone,
+            Selection::Independent { .. } => 3 * panels + h.max(again),
+            Selection::Cosine { .. } => h + again,
+            Selection::Bound => 2 * panels + h + again,
         };
-        let block = match (self.gram, self.noise) {
-            (Some(_), _) => 2 * s,
-            (None, Noise::Diagonal(_)) => s * (s - 1) * d,
-            (None, _) => s * (s - 1) / 2 * (d + 1),
+        let (walk, refinement) = match kind {
+            Kind::Gsc => self.slab_walk(),
+            Kind::Bsc | Kind::Nmf => self.linear_walk(),
+            // Singletons of a loud sample are computed like other states.
+            Kind::Mca => (self.maximal_walk(), 3 * d * (h + s)),
         };
+        let block = match (kind, self.gram, self.noise) {
+            (Kind::Mca, ..) => 0,
+            (_, Some(_), _) => 2 * s,
+            (_, None, Noise::Diagonal(_)) => s * (s - 1) * d,
+            (_, None, _) => s * (s - 1) / 2 * (d + 1),
+        };
+        let outside = if singletons { 8 * (h - s) } else { 0 };
+        Operations {
+            projection: panels + self.weigh(),
+            selection: scores,
+            posterior: walk.saturating_add(block + outside + 6 * s),
+            refinement,
+        }
+    }
+
+    /// Sigma^-1 y and its energy.
+    fn weigh(&self) -> u64 {
+        let d = self.shape.dims as u64;
+        if matches!(self.noise, Noise::Full(_)) { d * (d + 1) + d } else { 2 * d }
+    }
+
+    /// The reference subtracted from the sample, and the rest projected.
+    fn leave(&self) -> u64 {
+        let [d, s, a] = [self.shape.dims, self.shape.selected, self.shape.max_active].map(|n| n as u64);
+        25 * a * d + self.weigh() + s * d
+    }
+
+    /// The walk over spike-and-slab states, and what a loud sample takes on top.
+    fn slab_walk(&self) -> (u64, u64) {
+        let [s, a] = [self.shape.selected, self.shape.max_active].map(|n| n as u64);
         let mut walk = 0u64;
         let mut against_reference = 0u64;
         for k in 1..=a {
@@ -88,16 +119,42 @@ impl<T: Real> Model<'_, T> {
         }
         // Finding what is on in every state: a factor of S latents, its inverse's diagonal, losses.
         let core = if let States::Grown = self.states { s * s * s / 2 + 5 * s * s + a * a * a } else { 0 };
-        let outside = if singletons { 8 * (h - s) } else { 0 };
         let search = a * (s * (a + 8) + a * a);
-        let round = search + core + 25 * a * d + weigh + s * d;
         let passes = PASSES as u64;
         let again = walk.saturating_mul(passes - 1).saturating_add(against_reference.saturating_mul(passes));
-        Operations {
-            projection: panels + weigh,
-            selection: scores,
-            posterior: walk.saturating_add(block + core + outside + 6 * s),
-            refinement: again.saturating_add(passes * ROUNDS as u64 * round),
+        let refinement = again.saturating_add(passes * ROUNDS as u64 * (search + core + self.leave()));
+        (walk.saturating_add(core), refinement)
+    }
+
+    /// The same for binary states, added up.
+    fn linear_walk(&self) -> (u64, u64) {
+        let [s, a] = [self.shape.selected, self.shape.max_active].map(|n| n as u64);
+        // The best state is guessed first.
+        let climb = 2 * a * 2 * s;
+        let (mut states, mut walk) = (1u64, climb);
+        for k in 1..=a {
+            // log joint, weight, two sums
+            states = states.saturating_add(binomial(s, k));
+            walk = walk.saturating_add(binomial(s, k).saturating_mul(6));
+            if k < a {
+                // Gains down and sums up, with their pairs, for the latents after the last one.
+                walk = walk.saturating_add(binomial(s, k + 1).saturating_mul(3));
+            }
         }
+        // From a reference every state may have all latents after it.
+        let from_reference = states.saturating_mul(6 + 3 * s);
+        let again = (ROUNDS + PASSES - 1) as u64 * (climb + self.leave());
+        (walk, from_reference.saturating_mul(PASSES as u64).saturating_add(again))
+    }
+
+    /// The same for maximal causes.
+    fn maximal_walk(&self) -> u64 {
+        let [d, s, a] = [self.shape.dims, self.shape.selected, self.shape.max_active].map(|n| n as u64);
+        let mut walk = 3 * d;
+        for k in 1..=a {
+            let after = if k < a { binomial(s, k + 1).saturating_mul(2) } else { 0 };
+            walk = walk.saturating_add(binomial(s, k).saturating_mul(3 * d + 6)).saturating_add(after);
+        }
+        walk
     }
 }

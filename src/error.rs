@@ -44,6 +44,11 @@ pub enum ModelError {
         /// At which place.
         index: usize,
     },
+    /// A part that this kind of model cannot have, such as a table of states without a slab, or not with its other parts.
+    Unfit {
+        /// Which part.
+        field: &'static str,
+    },
 }
 
 impl fmt::Display for ModelError {
@@ -57,6 +62,9 @@ impl fmt::Display for ModelError {
             }
             Self::NotFinite { field, index } => write!(f, "{field}[{index}] is not finite"),
             Self::Range { field, index } => write!(f, "{field}[{index}] is out of range"),
+            Self::Unfit { field } => {
+                write!(f, "the {field} does not go with this kind of model or its other parts")
+            }
         }
     }
 }

@@ -1,24 +1,16 @@
 //! One sample through all stages: project, select, posterior.
 
-use crate::arena::{Arena, BlockMemory, Detail, SumMemory, arena_len};
-use crate::block::Block;
-use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
-use crate::core_set::CoreSet;
+use crate::arena::{Arena, Detail, arena_len};
 use crate::error::Error;
-use crate::factor::Factor;
-use crate::grown::{BranchMemory, Grown};
-use crate::map::{best_values, to_latents};
+use crate::found::Found;
 use crate::math::Real;
-use crate::model::{Model, Selection, States};
-use crate::outside::Outside;
-use crate::posterior::Sums;
+use crate::model::{Kind, Model, Selection};
 use crate::project::{project, weigh};
-use crate::reference::{PASSES, Scratch, leave, refine};
-use crate::select::{score, singletons, top};
-use crate::slices::{copy, set};
-use crate::table::Tabled;
+use crate::select::{score, singleton_scores, top};
+use crate::slices::copy;
+use crate::states::Path;
+use crate::{slab, switched};
 use core::borrow::BorrowMut;
-use heapless::Vec;
 
 /// Inference for one stream of samples: a model, memory, and the results of the last sample.
 ///
@@ -36,24 +28,6 @@ pub struct Inference<'m, T, F = Found<T>> {
     model: Model<'m, T>,
     arena: Arena<'m, T>,
     found: F,
-}
-
-/// The part of the results that is not in the memory. Plain data: with the model and the memory it is
-/// all the state there is, and it can be copied.
-#[derive(Clone, Debug)]
-pub struct Found<T> {
-    selected: Vec<u16, MAX_SELECTED>,
-    order: Vec<u16, MAX_SELECTED>,
-    map: Vec<u16, MAX_ACTIVE>,
-    energy: T,
-    evidence: T,
-}
-
-impl<T: Real> Default for Found<T> {
-    fn default() -> Self {
-        let (selected, order, map) = (Vec::new(), Vec::new(), Vec::new());
-        Self { selected, order, map, energy: T::ZERO, evidence: T::ZERO }
-    }
 }
 
 /// The posterior of one sample. H entries where not said otherwise.
@@ -156,92 +130,20 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow_mut());
         score(model, arena.sample, arena.projection, arena.activity);
         top(arena.activity, model.shape.selected, arena.block.b, &mut found.selected);
+        found.order.clear();
         if model.shape.singletons && !matches!(model.selection, Selection::Singleton) {
-            for (score, state) in arena.activity.iter_mut().zip(singletons(model, arena.projection)) {
-                *score = state.score;
-            }
+            singleton_scores(model, arena.projection, arena.activity);
         }
     }
 
     /// Third stage: the posterior over the kept states.
     pub fn posterior(&mut self) -> Result<Estimate<'_, T>, Error> {
         let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow_mut());
-        let order = match model.states {
-            // Siblings are visited from the last position down: the best latents go last.
-            States::Grown => reversed(&found.selected),
-            States::Table(_) => sorted(&found.selected),
-        };
-        let mut block = Block::gather(model, order, arena.projection, reborrow_block(&mut arena.block));
-        let outside = Outside { model, selected: &found.selected };
-        let largest_outside = outside.log_joints(arena.activity);
-        let mut energy = found.energy;
-        let mut pass = 1;
-        let mut sums = loop {
-            let work = &mut arena.work;
-            let scratch = Scratch {
-                factor: Factor { rows: work.rows, pivot_inv: work.pivot_inv, coupling: work.coupling },
-                forward: work.v,
-                change: arena.map_values,
-                rest: arena.sums.first,
-            };
-            energy = refine(model, &mut block, arena.sample, arena.weighted, scratch, energy);
-            let (mut always, mut known) = (0, block.energy_without(u32::MAX));
-            if matches!(model.states, States::Grown) {
-                let core = CoreSet::find(&block, &model.shape, &mut arena.branches, arena.sums.first);
-                (always, known) = (block.add_members(&core.positions), core.known);
-                block.put_members_first();
-            }
-            let anchor = (block.energy_without(u32::MAX) + largest_outside).max(known);
-            let mut sums = Sums::new(
-                &block,
-                anchor,
-                model.shape.state_bits(),
-                reborrow_sums(&mut arena.sums),
-                &mut found.map,
-            );
-            let max_active = model.shape.max_active;
-            match model.states {
-                States::Grown => {
-                    let BranchMemory { latents, pairs } = &mut arena.branches;
-                    let memory = BranchMemory { latents, pairs };
-                    Grown::walk_all(&block, always, max_active, memory, &mut sums);
-                }
-                States::Table(table) => {
-                    let latents = model.shape.latents;
-                    let mut states = Tabled::new(&block, table, latents, max_active, &mut arena.work);
-                    states.walk_all(max_active, &mut sums);
-                }
-            }
-            best_values(model, &block, sums.best_path(), &mut arena.work, arena.map_values);
-            if pass >= PASSES || block.is_well_referred(sums.best_path(), arena.map_values) {
-                break sums;
-            }
-            pass += 1;
-            block.refer_to(&found.map, arena.map_values);
-            energy = leave(model, &mut block, arena.sample, arena.weighted);
-        };
-        let empty = block.energy_without(u32::MAX);
-        let best_outside = outside.add(arena.activity, empty, &mut sums);
-        outside.moments(arena.projection, arena.activity, arena.mean, arena.variance, sums.scale());
-        for (p, &latent) in block.order.iter().enumerate() {
-            let (h, marginal) = (usize::from(latent), sums.marginal(p));
-            set(arena.activity, h, marginal.activity);
-            set(arena.mean, h, marginal.mean);
-            set(arena.variance, h, marginal.variance);
+        // The one place that tells kinds apart from here on.
+        match model.shape.kind.has_slab() {
+            true => slab::posterior(model, arena, found),
+            false => switched::posterior(model, arena, found),
         }
-        sums.finish_second();
-        found.evidence = model.log_norm - T::HALF * energy + sums.log_sum();
-        match best_outside {
-            Some(latent) => {
-                found.map.clear();
-                let _ = found.map.push(latent); // room for one: max_active is at least 1
-                if let Some(state) = singletons(model, arena.projection).nth(usize::from(latent)) {
-                    set(arena.map_values, 0, state.mean);
-                }
-            }
-            None => to_latents(&mut found.map, arena.map_values, &block.order),
-        }
-        found.order = block.order;
         let all = arena.mean.iter().chain(arena.variance.iter()).chain(arena.map_values.iter());
         if !found.evidence.is_finite() || all.into_iter().any(|value| !value.is_finite()) {
             self.forget();
@@ -258,6 +160,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
             values.fill(T::ZERO);
         }
         found.map.clear();
+        found.order.clear();
         found.evidence = T::ZERO;
     }
 
@@ -279,13 +182,68 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         }
     }
 
-    /// W `<s.z>` of the last sample: the sample without noise. `out` has D entries.
-    pub fn reconstruct(&self, out: &mut [T]) -> Result<(), Error> {
+    /// Visits every kept state of the last sample, right after [`Inference::posterior`]: the latents that are on, in no
+    /// particular order, and its probability. This walks all states once more, without allocating.
+    ///
+    /// ```
+    /// # let model = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().model();
+    /// # let mut memory = [0.0f32; 256];
+    /// # let mut inference = spikelet::Inference::new(model, &mut memory).unwrap();
+    /// inference.infer(&[0.0, 2.0]).unwrap();
+    /// let (mut states, mut second_is_on) = (0, 0.0);
+    /// inference.for_each_state(|latents, probability| {
+    ///     states += 1;
+    ///     second_is_on += if latents.contains(&1) { probability } else { 0.0 };
+    /// });
+    /// assert_eq!(states, 4);
+    /// assert!((second_is_on - inference.estimate().activity[1]).abs() < 1e-5);
+    /// ```
+    pub fn for_each_state(&mut self, mut visit: impl FnMut(&[u16], T)) {
+        let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow());
+        if found.order.is_empty() {
+            return;
+        }
+        let visit_positions = |path: &[u16], log_joint: T| {
+            let latent = |&p: &u16| found.order.get(usize::from(p)).copied().unwrap_or_default();
+            let latents: Path = path.iter().map(latent).collect();
+            visit(&latents, (log_joint - found.log_sum).exp());
+        };
+        match model.shape.kind.has_slab() {
+            true => slab::each_state(model, arena, found, visit_positions),
+            false => switched::each_state(model, arena, found, visit_positions),
+        }
+        if model.shape.singletons {
+            // A latent that was not selected is on in one state only.
+            for (latent, &probability) in (0u16..).zip(arena.activity.iter()) {
+                if !found.order.contains(&latent) {
+                    visit(&[latent], probability);
+                }
+            }
+        }
+    }
+
+    /// The last sample without its noise: W `<s.z>`, or the mean of the maximum over all states for maximal causes
+    /// (another walk). `out` has D entries.
+    pub fn reconstruct(&mut self, out: &mut [T]) -> Result<(), Error> {
         let expected = self.model.shape.dims;
         if out.len() != expected {
             return Err(Error::SampleLength { expected, found: out.len() });
         }
-        self.model.reconstruct(self.arena.mean, out);
+        if self.model.shape.kind != Kind::Mca {
+            self.model.reconstruct(self.arena.mean, out);
+            return Ok(());
+        }
+        out.fill(T::ZERO);
+        let model = self.model;
+        self.for_each_state(|latents, probability| {
+            if !(probability > T::ZERO) {
+                return;
+            }
+            for (d, out) in out.iter_mut().enumerate() {
+                let strengths = latents.iter().map(|&latent| model.entry(d, usize::from(latent)));
+                *out += probability * strengths.fold(T::ZERO, T::max);
+            }
+        });
         Ok(())
     }
 }
@@ -295,38 +253,4 @@ impl<T: Real> Model<'_, T> {
     pub fn arena_len(&self) -> usize {
         arena_len(self.shape, Detail::Marginals)
     }
-}
-
-/// Ascending copy (H' is small).
-fn sorted(latents: &[u16]) -> Vec<u16, MAX_SELECTED> {
-    let mut ascending: Vec<u16, MAX_SELECTED> = Vec::new();
-    for &latent in latents {
-        let mut carried = latent;
-        for slot in ascending.iter_mut() {
-            if carried < *slot {
-                core::mem::swap(slot, &mut carried);
-            }
-        }
-        let _ = ascending.push(carried); // same capacity
-    }
-    ascending
-}
-
-/// Worst first.
-fn reversed(latents: &[u16]) -> Vec<u16, MAX_SELECTED> {
-    let mut reversed = Vec::new();
-    for &latent in latents.iter().rev() {
-        let _ = reversed.push(latent); // same capacity
-    }
-    reversed
-}
-
-fn reborrow_block<'x, T>(memory: &'x mut BlockMemory<'_, T>) -> BlockMemory<'x, T> {
-    let BlockMemory { gram, b, slab, resting, reference } = memory;
-    BlockMemory { gram, b, slab, resting, reference }
-}
-
-fn reborrow_sums<'x, T>(memory: &'x mut SumMemory<'_, T>) -> SumMemory<'x, T> {
-    let SumMemory { on, off, first, square, second, pull, pull_second, pull_of_state, solved } = memory;
-    SumMemory { on, off, first, square, second, pull, pull_second, pull_of_state, solved }
 }

@@ -16,6 +16,9 @@
 //! | `posterior` | log joints | weights and sums |
 //! | `map` | the best state | its coefficients |
 //! | `outside` | latents that were not selected | their singleton states |
+//! | `conclude`, `found` | sums | what is reported |
+//! | `slab` | scores | all of that, for spike-and-slab latents |
+//! | `switched` | scores | the same for latents that are on or off: linear and maximal superposition |
 //! | [`Inference`] | | all of it, for one stream |
 //!
 //! Beside them: [`math`] (precisions, exp, ln), [`rng`] (seeded random numbers), [`model`], [`cost`] (bounds
@@ -59,6 +62,12 @@ mod map;
 
 mod outside;
 
+mod conclude;
+mod found;
+
+mod slab;
+mod switched;
+
 pub mod cost;
 mod inference;
 
@@ -68,5 +77,6 @@ pub mod doc;
 pub use arena::{Detail, STATE_BASE, arena_len, state_bytes};
 pub use blob::{Aligned, Blob};
 pub use error::{BlobError, Error, ModelError};
-pub use inference::{Estimate, Found, Inference};
-pub use model::{Model, Shape};
+pub use found::Found;
+pub use inference::{Estimate, Inference};
+pub use model::{Kind, Model, Shape};

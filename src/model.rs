@@ -9,9 +9,10 @@
 //! G = W^T Sigma^-1 W the Gram matrix, K = Psi^-1 (restricted to the active latents), s and z the
 //! binary and continuous latents, x = s.z their elementwise product.
 
-use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
+mod check;
+
 use crate::math::{Real, binomial};
-use crate::slices::{at, lower_row, span, triangle};
+use crate::slices::{at, span, triangle};
 
 pub use crate::error::ModelError;
 
@@ -21,10 +22,39 @@ pub const PANEL: usize = 8;
 /// More states per sample than this are refused: nobody waits that long for one sample.
 pub const MAX_STATES: u64 = 1 << 32;
 
-/// The sizes that decide memory and work.
+/// What latents are, and how they add up to a sample. The numbers are those of the blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Kind {
+    /// Gaussian sparse coding: spike-and-slab latents, y ~ N(W (s.z), Sigma).
+    Gsc = 1,
+    /// Binary sparse coding, also known as LinCA: latents are on or off, y ~ N(W s, Sigma).
+    Bsc = 2,
+    /// The same with W >= 0: non-negative matrix factorisation with binary latents.
+    Nmf = 3,
+    /// Maximal causes: y_d ~ N(max_h s_h W_dh, sigma_d^2), W >= 0.
+    Mca = 4,
+}
+
+impl Kind {
+    /// Whether a latent that is on has a coefficient of its own (otherwise it is 1).
+    pub const fn has_slab(self) -> bool {
+        matches!(self, Self::Gsc)
+    }
+
+    /// Whether W must not be negative.
+    pub const fn is_non_negative(self) -> bool {
+        matches!(self, Self::Nmf | Self::Mca)
+    }
+}
+
+/// Kind and sizes: all that decides memory and work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Shape {
+    /// What is inferred.
+    pub kind: Kind,
     /// D, observed dimensions.
     pub dims: usize,
     /// H, latents.
@@ -41,8 +71,9 @@ impl Shape {
     /// Number of states kept per sample, |K_n|; `u64::MAX` when it does not fit.
     ///
     /// ```
-    /// # use spikelet::Shape;
-    /// let shape = Shape { dims: 16, latents: 32, selected: 8, max_active: 3, singletons: true };
+    /// # use spikelet::{Shape, model::Kind};
+    /// let (dims, latents, selected, max_active) = (16, 32, 8, 3);
+    /// let shape = Shape { kind: Kind::Gsc, dims, latents, selected, max_active, singletons: true };
     /// assert_eq!(shape.states(), 93 + 24);
     /// ```
     pub const fn states(&self) -> u64 {
@@ -64,31 +95,6 @@ impl Shape {
         let walked = if subsets < words { subsets } else { words };
         let outside = digits(self.latents);
         1 + if walked > outside { walked } else { outside }
-    }
-
-    const fn check(&self) -> Result<(), ModelError> {
-        if self.dims == 0 || self.dims > i32::MAX as usize / 8 {
-            return Err(ModelError::Size { field: "dims" });
-        }
-        if self.latents == 0 || self.latents > u16::MAX as usize {
-            return Err(ModelError::Size { field: "latents" });
-        }
-        if self.selected == 0 || self.selected > self.latents {
-            return Err(ModelError::Size { field: "selected" });
-        }
-        if self.max_active == 0 || self.max_active > self.selected {
-            return Err(ModelError::Size { field: "max_active" });
-        }
-        if self.selected > MAX_SELECTED {
-            return Err(ModelError::Capacity { field: "selected", most: MAX_SELECTED });
-        }
-        if self.max_active > MAX_ACTIVE {
-            return Err(ModelError::Capacity { field: "max_active", most: MAX_ACTIVE });
-        }
-        if self.states() > MAX_STATES {
-            return Err(ModelError::TooManyStates);
-        }
-        Ok(())
     }
 }
 
@@ -115,6 +121,14 @@ pub enum Selection<'a, T> {
         /// 1/2 sum_d ln of these precisions, one per latent.
         offset: &'a [T],
     },
+    /// W_h . y / |W_h|, lengths and products measured by Sigma^-1. Binary kinds only: it knows no sign.
+    Cosine {
+        /// 1 / sqrt(G_hh), 0 for a column of zeros.
+        scale: &'a [T],
+    },
+    /// ln of the most that states with h on can reach, -1/2 sum_d max(W_dh - y_d, 0)^2 / sigma_d^2: where W >= 0 the
+    /// other latents only add to what h alone has too much. Noise shared or diagonal.
+    Bound,
 }
 
 /// Where the matrices of a state come from.
@@ -159,7 +173,7 @@ impl<T> StateTable<'_, T> {
     }
 }
 
-/// A spike-and-slab model, ready for inference. See [`Model::new`] for the checks it has passed.
+/// A model, ready for inference. See [`Model::new`] for the checks it has passed.
 #[derive(Clone, Copy, Debug)]
 pub struct Model<'a, T> {
     /// Sizes.
@@ -171,7 +185,7 @@ pub struct Model<'a, T> {
     pub noise: Noise<'a, T>,
     /// l_h = ln pi_h - ln(1 - pi_h).
     pub prior_logit: &'a [T],
-    /// mu_h.
+    /// mu_h. Like the other two of the slab, empty where latents have none ([`Kind::has_slab`]).
     pub slab_mean: &'a [T],
     /// 1 / Psi_hh.
     pub slab_precision: &'a [T],
@@ -179,7 +193,7 @@ pub struct Model<'a, T> {
     pub gram_diagonal: &'a [T],
     /// -1/2 ln((G_hh + 1 / Psi_hh) Psi_hh), the part of the singleton score that no sample changes.
     pub score_offset: &'a [T],
-    /// G packed by rows, H (H + 1) / 2; without it the H' x H' block is computed per sample.
+    /// G packed by rows, H (H + 1) / 2; without it the H' x H' block is computed per sample. Maximal causes need none.
     pub gram: Option<&'a [T]>,
     /// How latents are preselected.
     pub selection: Selection<'a, T>,
@@ -190,58 +204,6 @@ pub struct Model<'a, T> {
 }
 
 impl<'a, T: Real> Model<'a, T> {
-    /// Checks sizes, capacities, finiteness and ranges of all parts; a model that passes cannot
-    /// make inference panic, run out of bounds or run forever.
-    pub fn new(parts: Model<'a, T>) -> Result<Self, ModelError> {
-        parts.shape.check()?;
-        let Shape { dims: d, latents: h, max_active, .. } = parts.shape;
-        // Checked products: on a 32-bit device D x H may not fit.
-        let panels = h.div_ceil(PANEL).checked_mul(PANEL).and_then(|h| h.checked_mul(d));
-        let Some(panels) = panels else { return Err(ModelError::Size { field: "dims" }) };
-        numbers("dictionary", parts.dictionary, panels)?;
-        numbers("prior", parts.prior_logit, h)?;
-        numbers("slab_mean", parts.slab_mean, h)?;
-        positive("slab_cov", parts.slab_precision, h)?;
-        numbers("gram_diagonal", parts.gram_diagonal, h)?;
-        if let Some(index) = parts.gram_diagonal.iter().position(|&g| g < T::ZERO) {
-            return Err(ModelError::Range { field: "gram_diagonal", index });
-        }
-        numbers("score_offset", parts.score_offset, h)?;
-        if let Some(gram) = parts.gram {
-            let Some(len) = h.checked_mul(h + 1) else { return Err(ModelError::Size { field: "gram" }) };
-            numbers("gram", gram, len / 2)?;
-        } else if matches!(parts.noise, Noise::Full(_)) {
-            // Without it every entry would cost D^2 multiply-adds per sample.
-            return Err(ModelError::Size { field: "gram" });
-        }
-        match parts.noise {
-            Noise::Shared(precision) => positive("noise", &[precision], 1)?,
-            Noise::Diagonal(precisions) => positive("noise", precisions, d)?,
-            Noise::Full(factor) => {
-                let Some(len) = d.checked_mul(d + 1) else { return Err(ModelError::Size { field: "noise" }) };
-                numbers("noise", factor, len / 2)?;
-                if let Some(index) = (0..d).find(|&i| !(at(lower_row(factor, i), i) > T::ZERO)) {
-                    return Err(ModelError::Range { field: "noise", index });
-                }
-            }
-        }
-        if let Selection::Independent { precision, offset } = parts.selection {
-            numbers("selection_precision", precision, panels)?;
-            if let Some(index) = precision.iter().position(|&a| a < T::ZERO) {
-                return Err(ModelError::Range { field: "selection_precision", index });
-            }
-            numbers("selection_offset", offset, h)?;
-        }
-        if let States::Table(table) = parts.states {
-            match StateTable::<T>::len(h, max_active, table.full_slab) {
-                Some(len) => numbers("states", table.records, len)?,
-                None => return Err(ModelError::Size { field: "states" }),
-            }
-        }
-        numbers("log_norm", &[parts.log_norm], 1)?;
-        Ok(parts)
-    }
-
     /// The same model with another truncation. A table of states must reach as far.
     pub fn with_truncation(mut self, selected: usize, max_active: usize) -> Result<Self, ModelError> {
         if let States::Table(table) = &mut self.states {
@@ -280,25 +242,5 @@ impl<'a, T: Real> Model<'a, T> {
                 }
             }
         }
-    }
-}
-
-/// As many numbers as the shape says, all of them finite.
-fn numbers<T: Real>(field: &'static str, values: &[T], expected: usize) -> Result<(), ModelError> {
-    if values.len() != expected {
-        return Err(ModelError::Length { field, expected, found: values.len() });
-    }
-    match values.iter().position(|v| !v.is_finite()) {
-        Some(index) => Err(ModelError::NotFinite { field, index }),
-        None => Ok(()),
-    }
-}
-
-/// [`numbers`] that are also above zero.
-fn positive<T: Real>(field: &'static str, values: &[T], expected: usize) -> Result<(), ModelError> {
-    numbers(field, values, expected)?;
-    match values.iter().position(|&v| !(v > T::ZERO)) {
-        Some(index) => Err(ModelError::Range { field, index }),
-        None => Ok(()),
     }
 }

@@ -15,17 +15,17 @@ pub(crate) struct Outside<'x, T> {
 }
 
 impl<T: Real> Outside<'_, T> {
-    /// Scores to log joints relative to the empty state, in place; returns the largest of them and of
-    /// the empty state itself.
-    pub fn log_joints(&self, scores: &mut [T]) -> T {
+    /// Scores to log joints relative to the empty state (or what the scores are relative to), in place; returns the
+    /// largest of them and of `known`.
+    pub fn log_joints(&self, scores: &mut [T], known: T) -> T {
         if !self.model.shape.singletons {
-            return T::ZERO;
+            return known;
         }
         // As if they could not be: no loop has to ask which latents were selected.
         for &latent in self.selected {
             set(scores, usize::from(latent), T::IMPOSSIBLE);
         }
-        let mut largest = T::ZERO;
+        let mut largest = known;
         for (score, &logit) in scores.iter_mut().zip(self.model.prior_logit) {
             *score += logit;
             largest = largest.max(*score);
@@ -33,16 +33,16 @@ impl<T: Real> Outside<'_, T> {
         largest
     }
 
-    /// Log joints to weights, in place, added to the sums; `empty` is the empty state's log joint.
+    /// Log joints to weights, in place, added to the sums; `base` is what they are relative to.
     /// Returns the latent whose singleton is the most probable state of all, if one is.
-    pub fn add(&self, activity: &mut [T], empty: T, sums: &mut Sums<'_, '_, T>) -> Option<u16> {
+    pub fn add(&self, activity: &mut [T], base: T, sums: &mut Sums<'_, '_, T>) -> Option<u16> {
         if !self.model.shape.singletons {
             activity.fill(T::ZERO);
             return None;
         }
         let mut best = None;
         for (latent, activity) in (0u16..).zip(activity.iter_mut()) {
-            let (weight, is_best) = sums.add_outside(empty + *activity);
+            let (weight, is_best) = sums.add_outside(base + *activity);
             *activity = weight;
             best = if is_best { Some(latent) } else { best };
         }
@@ -59,6 +59,13 @@ impl<T: Real> Outside<'_, T> {
         scale: T,
     ) {
         let outputs = activity.iter_mut().zip(mean).zip(variance);
+        if !self.model.shape.kind.has_slab() {
+            for ((activity, mean), variance) in outputs {
+                let a = *activity * scale;
+                (*activity, *mean, *variance) = (a, a, a * (T::ONE - a));
+            }
+            return;
+        }
         for (((activity, mean), variance), state) in outputs.zip(singletons(self.model, projection)) {
             let a = *activity * scale;
             (*activity, *mean, *variance) = (a, T::ZERO, T::ZERO);

@@ -1,11 +1,12 @@
 //! Preselection: one score per latent, and the H' best of them.
 //!
-//! Work: about five multiply-adds and a division per latent ([`Selection::Singleton`]), or 3 D per
-//! latent ([`Selection::Independent`]). Equal scores go to the lower latent.
+//! Work per latent: about five multiply-adds and a division ([`Selection::Singleton`]; one without a slab), one
+//! ([`Selection::Cosine`]), 2 D ([`Selection::Bound`]) or 3 D ([`Selection::Independent`]). Equal scores go to the lower
+//! latent.
 
 use crate::capacity::MAX_SELECTED;
 use crate::math::Real;
-use crate::model::{Model, PANEL, Selection};
+use crate::model::{Model, Noise, PANEL, Selection};
 use crate::project::panels;
 use heapless::Vec;
 
@@ -52,16 +53,57 @@ pub(crate) fn singletons<'x, T: Real>(
 /// Scores of all latents into `scores`.
 pub(crate) fn score<T: Real>(model: &Model<'_, T>, sample: &[T], projection: &[T], scores: &mut [T]) {
     match model.selection {
-        Selection::Singleton => {
-            for (score, state) in scores.iter_mut().zip(singletons(model, projection)) {
-                *score = state.score;
-            }
-        }
+        Selection::Singleton => singleton_scores(model, projection, scores),
         Selection::Independent { precision, offset } => {
             independent(model, sample, precision, scores);
             for (score, &offset) in scores.iter_mut().zip(offset) {
                 *score += offset;
             }
+        }
+        Selection::Cosine { scale } => {
+            for ((score, &b), &scale) in scores.iter_mut().zip(projection).zip(scale) {
+                *score = b * scale;
+            }
+        }
+        Selection::Bound => match model.noise {
+            Noise::Shared(precision) => {
+                bound(model, sample.iter().map(|&y| (y, T::ONE)), scores);
+                scores.iter_mut().for_each(|score| *score *= precision);
+            }
+            // Full noise does not go with this score, which the model's checks ensure.
+            Noise::Diagonal(precisions) | Noise::Full(precisions) => {
+                bound(model, sample.iter().copied().zip(precisions.iter().copied()), scores);
+            }
+        },
+    }
+}
+
+/// ln p(y | only h on) - ln p(y | nothing on) of all latents: b_h - G_hh / 2 without a slab.
+pub(crate) fn singleton_scores<T: Real>(model: &Model<'_, T>, projection: &[T], scores: &mut [T]) {
+    if model.shape.kind.has_slab() {
+        for (score, state) in scores.iter_mut().zip(singletons(model, projection)) {
+            *score = state.score;
+        }
+    } else {
+        for ((score, &b), &gram) in scores.iter_mut().zip(projection).zip(model.gram_diagonal) {
+            *score = b - T::HALF * gram;
+        }
+    }
+}
+
+/// -1/2 sum_d max(W_dh - y_d, 0)^2 a_d, panel by panel, from y_d and a_d [002, the upper bound for W >= 0].
+#[inline(always)]
+fn bound<T: Real>(model: &Model<'_, T>, dims: impl Iterator<Item = (T, T)> + Clone, scores: &mut [T]) {
+    for (w, scores) in panels(model.dictionary, model.shape.dims).zip(scores.chunks_mut(PANEL)) {
+        let mut sums = [T::ZERO; PANEL];
+        for (w, (y, a)) in w.chunks_exact(PANEL).zip(dims.clone()) {
+            for (sum, &w) in sums.iter_mut().zip(w) {
+                let above = T::ZERO.max(w - y);
+                *sum += above * above * a;
+            }
+        }
+        for (score, sum) in scores.iter_mut().zip(sums) {
+            *score = -(T::HALF * sum);
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::math::{Real, binomial};
 use crate::model::StateTable;
 use crate::posterior::{Joint, Moments, Sums};
 use crate::slices::{at, copy, dot, lower_row, lower_row_mut, set, span, span_mut, triangle};
-use crate::states::Path;
+use crate::states::each_path;
 use heapless::Vec;
 
 pub(crate) struct Tabled<'x, 'b, 'm, T> {
@@ -91,7 +91,7 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
 
     /// Log joint of the state `path`, whose parents' ranks are up to date; leaves the expansion point
     /// in `coupling` and t in `v`.
-    fn evaluate(&mut self, path: &[u16]) -> T {
+    pub fn evaluate(&mut self, path: &[u16]) -> T {
         self.rank(path);
         let missing = self.block.missing(path);
         let mut log_joint = self.block.energy_without(missing);
@@ -182,24 +182,7 @@ impl<'x, 'b, 'm, T: Real> Tabled<'x, 'b, 'm, T> {
     /// All states: their sums go to `sums`. Nothing is shared between states, so each is added as it comes, parents before
     /// their children, which add a later position.
     pub fn walk_all(&mut self, max_active: usize, sums: &mut Sums<'_, '_, T>) {
-        let positions = self.block.len();
-        let mut path = Path::new();
-        loop {
-            self.add(&path, sums);
-            let next = path.last().map_or(0, |&last| usize::from(last) + 1);
-            if path.len() < max_active && next < positions {
-                let _ = path.push(next as u16); // within the capacity, like max_active
-                continue;
-            }
-            // Up until there is a later sibling.
-            loop {
-                let Some(last) = path.pop() else { return };
-                if usize::from(last) + 1 < positions {
-                    let _ = path.push(last + 1);
-                    break;
-                }
-            }
-        }
+        each_path(self.block.len(), max_active, |path| self.add(path, sums));
     }
 
     fn add(&mut self, path: &[u16], sums: &mut Sums<'_, '_, T>) {

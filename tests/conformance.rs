@@ -11,12 +11,13 @@ use common::{digest, tests_dir};
 use spikelet::rng::Rng;
 use spikelet::{Blob, Inference};
 use spikelet_trainer::blob;
-use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
 
 const SAMPLES: usize = 200;
 
 struct Recipe {
+    kind: ModelKind,
     name: &'static str,
     dims: usize,
     latents: usize,
@@ -24,12 +25,15 @@ struct Recipe {
     max_active: usize,
 }
 
-/// The three sizes of the cost table. The first has loud samples (they take the reference path on the
-/// way), the second a slab mean and diagonal noise, the third a Gram matrix that is computed.
-const RECIPES: [Recipe; 3] = [
-    Recipe { name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
-    Recipe { name: "d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
-    Recipe { name: "d64h256", dims: 64, latents: 256, selected: 10, max_active: 3 },
+/// The rows of the cost table. The first has loud samples (they take the reference path on the
+/// way), the second a slab mean and diagonal noise, the third a Gram matrix that is computed. Then latents that
+/// are on or off, added up or the strongest alone.
+const RECIPES: [Recipe; 5] = [
+    Recipe { kind: ModelKind::Gsc, name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
+    Recipe { kind: ModelKind::Gsc, name: "d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
+    Recipe { kind: ModelKind::Gsc, name: "d64h256", dims: 64, latents: 256, selected: 10, max_active: 3 },
+    Recipe { kind: ModelKind::Bsc, name: "bsc-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
+    Recipe { kind: ModelKind::Mca, name: "mca-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
 ];
 
 impl Recipe {
@@ -37,10 +41,22 @@ impl Recipe {
         let (d, h) = (self.dims, self.latents);
         let second = self.name == "d16h32";
         let scale = 1.0 / (d as f64).sqrt();
+        let dictionary: Vec<f64> = (0..d * h).map(|_| rng.normal::<f64>() * scale).collect();
+        if self.kind != ModelKind::Gsc {
+            let is_maximal = self.kind == ModelKind::Mca;
+            let entry = |w: f64| if is_maximal { w.abs() } else { w };
+            let dictionary = dictionary.into_iter().map(entry).collect();
+            let noise = match is_maximal {
+                true => NoiseCov::Shared(0.02),
+                false => NoiseCov::Diagonal((0..d).map(|i| 0.01 + 0.001 * i as f64).collect()),
+            };
+            return Parameters::binary(self.kind, dictionary, d, vec![1.5 / h as f64; h], noise);
+        }
         Parameters {
+            kind: self.kind,
             dims: d,
             latents: h,
-            dictionary: (0..d * h).map(|_| rng.normal::<f64>() * scale).collect(),
+            dictionary,
             prior: vec![1.5 / h as f64; h],
             slab_mean: vec![if second { 1.0 } else { 0.0 }; h],
             slab_cov: if second { SlabCov::Diagonal(vec![0.5; h]) } else { SlabCov::Unit },
@@ -55,13 +71,18 @@ impl Recipe {
     fn samples(&self, parameters: &Parameters, rng: &mut Rng) -> Vec<f32> {
         let (d, h) = (self.dims, self.latents);
         let variances = parameters.noise_variances();
+        let has_slab = self.kind == ModelKind::Gsc;
         let psi2 = parameters.slab_variances();
         let mut samples = Vec::with_capacity(SAMPLES * d);
         for n in 0..SAMPLES {
             let x: Vec<f64> = (0..h)
                 .map(|i| {
                     let (on, z) = (rng.uniform::<f64>() < parameters.prior[i], rng.normal::<f64>());
-                    if on { parameters.slab_mean[i] + psi2[i].sqrt() * z } else { 0.0 }
+                    match (on, has_slab) {
+                        (true, true) => parameters.slab_mean[i] + psi2[i].sqrt() * z,
+                        (true, false) => 1.0,
+                        (false, _) => 0.0,
+                    }
                 })
                 .collect();
             let factor = match n % 30 {
@@ -70,8 +91,12 @@ impl Recipe {
                 _ => 1.0,
             };
             for (row, variance) in parameters.dictionary.chunks_exact(h).zip(&variances) {
-                let signal: f64 =
-                    if n % 30 == 20 { 0.0 } else { row.iter().zip(&x).map(|(w, x)| w * x).sum() };
+                let parts = row.iter().zip(&x).map(|(w, x)| w * x);
+                let signal = match self.kind {
+                    _ if n % 30 == 20 => 0.0,
+                    ModelKind::Mca => parts.fold(0.0, f64::max),
+                    _ => parts.sum::<f64>(),
+                };
                 samples.push((factor * (signal + variance.sqrt() * rng.normal::<f64>())) as f32);
             }
         }
@@ -97,7 +122,7 @@ fn checked_in_models_are_those_the_code_makes() {
             selected: recipe.selected,
             max_active: recipe.max_active,
             singletons: true,
-            selection: SelectionName::Singleton,
+            selection: SelectionName::of_kind(recipe.kind),
             states: None,
             gram: GramName::Auto,
         };
@@ -123,6 +148,7 @@ fn checked_in_models_are_those_the_code_makes() {
 #[test]
 fn the_model_of_the_documentation() {
     let parameters = Parameters {
+        kind: ModelKind::Gsc,
         dims: 2,
         latents: 2,
         dictionary: vec![1.0, 0.0, 0.0, 1.0],

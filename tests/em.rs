@@ -4,7 +4,7 @@ mod common;
 
 use common::{Case, options, parameters};
 use spikelet::rng::Rng;
-use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::Options;
 use spikelet_trainer::train::{Guard, Learned, Points, e_step, m_step};
 
@@ -108,6 +108,7 @@ fn data(rng: &mut Rng, truth: &Parameters, points: usize) -> Vec<f64> {
 
 fn random(rng: &mut Rng, dims: usize, latents: usize, noise: NoiseCov) -> Parameters {
     Parameters {
+        kind: ModelKind::Gsc,
         dims,
         latents,
         dictionary: (0..dims * latents).map(|_| rng.normal()).collect(),

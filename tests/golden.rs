@@ -21,13 +21,15 @@ struct Deviation {
 
 /// Runs a case in precision `T` and compares with the golden outputs.
 fn deviation<T: Real>(case: &Case, options: &Options) -> Deviation {
-    let prepared = Prepared::<T>::new(&parameters(case), options).unwrap();
+    let beta = case.real("beta");
+    let prepared = Prepared::<T>::tempered(&parameters(case), options, 1.0 / beta).unwrap();
     let model = prepared.model().unwrap();
     let mut memory = vec![T::ZERO; arena_len(model.shape, Detail::SecondMoments)];
     let mut inference = Inference::with_detail(model, &mut memory, Detail::SecondMoments).unwrap();
     let (d, h) = (model.shape.dims, model.shape.latents);
+    let evidence = if beta == 1.0 { "evidence" } else { "evidence_tempered" };
     let [data, activity, mean, second, evidence] =
-        ["Y", "activity", "mean", "second", "evidence"].map(|name| case.array(name).unwrap());
+        ["Y", "activity", "mean", "second", evidence].map(|name| case.array(name).unwrap());
     let [selected, map] = ["selected", "map_state"].map(|name| case.integers(name));
     let largest = |values: &[f64]| values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     let (mean_scale, second_scale) = (largest(&mean), largest(&second));
@@ -100,6 +102,28 @@ const ORDINARY: [&str; 11] = [
     "gsc_scalar",
 ];
 
+/// Latents that are on or off.
+const BINARY: [&str; 10] = [
+    "bsc_exact",
+    "bsc_prior_per_latent",
+    "bsc_tempered",
+    "bsc_truncated",
+    "linca_bars",
+    "mca_bars",
+    "mca_random",
+    "mca_tempered",
+    "nmf_bars",
+    "nmf_random",
+];
+
+#[test]
+fn binary_cases() {
+    for name in BINARY {
+        check::<f64>(name, |_| {}, 1e-9);
+        check::<f32>(name, |_| {}, 1e-4);
+    }
+}
+
 #[test]
 fn ordinary_cases_in_f64() {
     ORDINARY.iter().for_each(|name| check::<f64>(name, |_| {}, 1e-9));
@@ -138,7 +162,9 @@ fn tables_of_states_say_the_same() {
 #[test]
 fn a_gram_matrix_computed_on_the_way_says_the_same() {
     let computed = |options: &mut Options| options.gram = GramName::Computed;
-    for name in ["gsc_scalar", "gsc_diag_singletons", "gsc_audio", "gsc_overcomplete"] {
+    for name in
+        ["gsc_scalar", "gsc_diag_singletons", "gsc_audio", "gsc_overcomplete", "bsc_truncated", "nmf_bars"]
+    {
         check::<f64>(name, computed, 1e-9);
         check::<f32>(name, computed, 1e-4);
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use spikelet::math::Real;
 use spikelet::rng::Rng;
 use spikelet::{Detail, Error, Inference, arena_len};
-use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
 
 /// A random model of a random kind, and a sample of it.
@@ -24,6 +24,7 @@ fn problems() -> impl Strategy<Value = Problem> {
             let mut normals = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.normal()).collect() };
             let sigma2 = 10f64.powf(log_noise);
             let parameters = Parameters {
+                kind: ModelKind::Gsc,
                 dims: d,
                 latents: h,
                 dictionary: normals(d * h),
@@ -291,6 +292,7 @@ proptest! {
 fn simple(dims: usize, latents: usize, selected: usize, max_active: usize) -> (Parameters, Options) {
     let mut rng = Rng::new(3);
     let parameters = Parameters {
+        kind: ModelKind::Gsc,
         dims,
         latents,
         dictionary: (0..dims * latents).map(|_| rng.normal::<f64>()).collect(),

@@ -38,6 +38,7 @@ pub unsafe extern "C" fn spk_inspect(
         let model = unsafe { parse(blob, blob_len)? }.model();
         let (shape, operations) = (model.shape, model.operations());
         let found = spk_info {
+            kind: shape.kind as u32,
             dims: shape.dims as u32,
             latents: shape.latents as u32,
             selected: shape.selected as u32,
@@ -130,7 +131,8 @@ pub unsafe extern "C" fn spk_process(
     })())
 }
 
-/// The last sample without its noise: the dictionary times the posterior means.
+/// The last sample without its noise: the dictionary times the posterior means; for SPK_KIND_MCA the mean of the
+/// maximum, for which all states are looked at once more. Call it right after spk_process().
 ///
 /// @param state    from spk_init()
 /// @param out      filled with `out_len` numbers
@@ -144,7 +146,7 @@ pub unsafe extern "C" fn spk_reconstruct(state: *mut spk_state, out: *mut f32, o
         let (state, arena) = unsafe { open(state)? };
         // SAFETY: as above.
         let out = unsafe { slice_mut(out, out_len)? };
-        let inference = Inference::over(state.model, arena, &mut state.found).map_err(status)?;
+        let mut inference = Inference::over(state.model, arena, &mut state.found).map_err(status)?;
         inference.reconstruct(out).map_err(status)
     })())
 }

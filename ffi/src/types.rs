@@ -60,10 +60,21 @@ const _: () = assert!(size_of::<spk_state>() <= STATE_BASE, "raise spikelet::STA
 const _: () =
     assert!(align_of::<spk_state>() == SPK_STATE_ALIGN && STATE_BASE.is_multiple_of(SPK_STATE_ALIGN));
 
+/// Gaussian sparse coding: sources that are off, or on with any strength, added up.
+pub const SPK_KIND_GSC: u32 = 1;
+/// Binary sparse coding (LinCA): sources that are off or on, added up.
+pub const SPK_KIND_BSC: u32 = 2;
+/// The same with a dictionary that is not negative.
+pub const SPK_KIND_NMF: u32 = 3;
+/// Maximal causes: sources that are off or on; in each dimension the strongest one counts.
+pub const SPK_KIND_MCA: u32 = 4;
+
 /// What a blob holds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct spk_info {
+    /// One of SPK_KIND_: what its sources are. `mean` equals `activity` for all but SPK_KIND_GSC.
+    pub kind: u32,
     /// D: entries of a sample.
     pub dims: u32,
     /// H: latents, that is sources.

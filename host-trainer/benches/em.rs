@@ -13,7 +13,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use spikelet::rng::Rng;
 use spikelet::{Detail, Inference, arena_len};
-use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
 use spikelet_trainer::train::{Guard, Learned, Points, e_step, m_step};
 use std::time::Instant;
@@ -116,6 +116,7 @@ fn stages(parameters: &Parameters, options: &Options, data: &[f64]) -> [f64; 2] 
 fn model(d: usize, h: usize) -> Parameters {
     let mut rng = Rng::new(1);
     Parameters {
+        kind: ModelKind::Gsc,
         dims: d,
         latents: h,
         dictionary: (0..d * h).map(|_| rng.normal::<f64>() / (d as f64).sqrt()).collect(),

@@ -2,10 +2,10 @@
 
 use crate::parameters::SlabCov;
 use crate::prepare::Prepared;
-use spikelet::blob::{ALIGN, ENTRY_LEN, HEADER_LEN, Kind, MAGIC, Slab, VERSION, crc32};
+use spikelet::blob::{ALIGN, ENTRY_LEN, HEADER_LEN, MAGIC, Slab, VERSION, crc32};
 use spikelet::model::{Noise, Selection, States};
 
-/// A blob from a prepared model.
+/// A blob from a prepared model; `slab` is how its slab was given, if it has one.
 pub fn write(prepared: &Prepared<f32>, slab: &SlabCov, provenance: &str) -> crate::Result<Vec<u8>> {
     let model = prepared.model()?;
     let shared;
@@ -20,16 +20,30 @@ pub fn write(prepared: &Prepared<f32>, slab: &SlabCov, provenance: &str) -> crat
         (b"DICT", bytes(model.dictionary)),
         (b"NOIS", bytes(noise)),
         (b"PRIO", bytes(model.prior_logit)),
-        (b"MEAN", bytes(model.slab_mean)),
-        (b"PREC", bytes(model.slab_precision)),
-        (b"GDIA", bytes(model.gram_diagonal)),
-        (b"SOFF", bytes(model.score_offset)),
     ];
-    sections.extend(model.gram.map(|gram| (b"GRAM", bytes(gram))));
-    if let Selection::Independent { precision, offset } = model.selection {
-        sections.push((b"SELP", bytes(precision)));
-        sections.push((b"SELO", bytes(offset)));
+    let kind = model.shape.kind;
+    if kind.has_slab() {
+        sections.push((b"MEAN", bytes(model.slab_mean)));
+        sections.push((b"PREC", bytes(model.slab_precision)));
     }
+    sections.push((b"GDIA", bytes(model.gram_diagonal)));
+    if kind.has_slab() {
+        sections.push((b"SOFF", bytes(model.score_offset)));
+    }
+    sections.extend(model.gram.map(|gram| (b"GRAM", bytes(gram))));
+    let selection_code = match model.selection {
+        Selection::Singleton => 0,
+        Selection::Independent { precision, offset } => {
+            sections.push((b"SELP", bytes(precision)));
+            sections.push((b"SELO", bytes(offset)));
+            1
+        }
+        Selection::Cosine { scale } => {
+            sections.push((b"SELO", bytes(scale)));
+            2
+        }
+        Selection::Bound => 3,
+    };
     if let States::Table(table) = model.states {
         sections.push((b"STAT", bytes(table.records)));
     }
@@ -37,6 +51,7 @@ pub fn write(prepared: &Prepared<f32>, slab: &SlabCov, provenance: &str) -> crat
 
     let shape = model.shape;
     let slab = match slab {
+        _ if !kind.has_slab() => Slab::None,
         SlabCov::Unit => Slab::Unit,
         SlabCov::Diagonal(_) => Slab::Diagonal,
         SlabCov::Full(_) => Slab::Full,
@@ -46,7 +61,6 @@ pub fn write(prepared: &Prepared<f32>, slab: &SlabCov, provenance: &str) -> crat
         Noise::Diagonal(_) => 1,
         Noise::Full(_) => 2,
     };
-    let selection_code = u8::from(matches!(model.selection, Selection::Independent { .. }));
     let states_code = u8::from(matches!(model.states, States::Table(_)));
 
     // Filled in order; bytes 8..16 (length, checksum) at the end.
@@ -55,7 +69,7 @@ pub fn write(prepared: &Prepared<f32>, slab: &SlabCov, provenance: &str) -> crat
     blob.extend(VERSION.to_le_bytes());
     blob.extend([0; 2 + 8]);
     let singletons = u8::from(shape.singletons);
-    blob.extend([Kind::Gsc as u8, 0, selection_code, noise_code, slab as u8, states_code, singletons, 0]);
+    blob.extend([kind as u8, 0, selection_code, noise_code, slab as u8, states_code, singletons, 0]);
     blob.extend((shape.dims as u32).to_le_bytes());
     blob.extend((shape.latents as u32).to_le_bytes());
     blob.extend((shape.selected as u16).to_le_bytes());

@@ -2,6 +2,45 @@
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
+use spikelet::Kind;
+
+/// Kinds of model, as users and files call them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelKind {
+    /// Spike-and-slab sources, added up by W, Gaussian noise
+    #[default]
+    Gsc,
+    /// Sources that are on or off, added up by W (LinCA)
+    #[value(alias = "linca")]
+    Bsc,
+    /// The same with W >= 0
+    Nmf,
+    /// Sources that are on or off, the strongest of which makes each dimension; W >= 0
+    Mca,
+}
+
+impl ModelKind {
+    /// What the core calls it.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Gsc => Kind::Gsc,
+            Self::Bsc => Kind::Bsc,
+            Self::Nmf => Kind::Nmf,
+            Self::Mca => Kind::Mca,
+        }
+    }
+
+    /// Its name in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gsc => "gsc",
+            Self::Bsc => "bsc",
+            Self::Nmf => "nmf",
+            Self::Mca => "mca",
+        }
+    }
+}
 
 /// Psi, the covariance of the slab.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,9 +64,24 @@ pub enum NoiseCov {
     Full(Vec<f64>),
 }
 
-/// The parameters of a spike-and-slab model. Matrices are row-major.
+impl NoiseCov {
+    /// `factor` times as much variance.
+    pub fn scaled(&self, factor: f64) -> Self {
+        let all = |values: &[f64]| values.iter().map(|v| factor * v).collect();
+        match self {
+            Self::Shared(sigma2) => Self::Shared(factor * sigma2),
+            Self::Diagonal(sigma2) => Self::Diagonal(all(sigma2)),
+            Self::Full(sigma) => Self::Full(all(sigma)),
+        }
+    }
+}
+
+/// The parameters of a model. Matrices are row-major.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
+    /// What they are the parameters of.
+    #[serde(default)]
+    pub kind: ModelKind,
     /// D.
     pub dims: usize,
     /// H.
@@ -36,15 +90,27 @@ pub struct Parameters {
     pub dictionary: Vec<f64>,
     /// pi. (H)
     pub prior: Vec<f64>,
-    /// mu. (H)
+    /// mu. (H; empty where a latent that is on is just that: all kinds but GSC)
     pub slab_mean: Vec<f64>,
-    /// Psi.
+    /// Psi; has no meaning without a slab.
     pub slab_cov: SlabCov,
     /// Sigma.
     pub noise: NoiseCov,
 }
 
 impl Parameters {
+    /// Parameters of latents that are on or off, of any kind but GSC. `dictionary` is D x H.
+    pub fn binary(
+        kind: ModelKind,
+        dictionary: Vec<f64>,
+        dims: usize,
+        prior: Vec<f64>,
+        noise: NoiseCov,
+    ) -> Self {
+        let (latents, slab_mean, slab_cov) = (prior.len(), Vec::new(), SlabCov::Unit);
+        Self { kind, dims, latents, dictionary, prior, slab_mean, slab_cov, noise }
+    }
+
     /// Refuses parameters that are no model, naming the first number that is wrong.
     pub fn check(&self) -> Result<()> {
         let (d, h) = (self.dims, self.latents);
@@ -53,17 +119,21 @@ impl Parameters {
         }
         length("W", &self.dictionary, d * h)?;
         length("pi", &self.prior, h)?;
-        length("mu", &self.slab_mean, h)?;
         each("W", &self.dictionary, f64::is_finite, "must be finite")?;
+        if let Some(i) = self.dictionary.iter().position(|&w| w < 0.0 && self.kind.kind().is_non_negative()) {
+            let what = format!(
+                "{} must not be negative in a model of kind {}",
+                self.dictionary[i],
+                self.kind.name()
+            );
+            let place = format!("W[{}, {}]", i / h, i % h);
+            return Err(Error::input(what, place, "correct it, or use bsc, whose W has any sign"));
+        }
         each("pi", &self.prior, |p| p > 0.0 && p < 1.0, "must lie between 0 and 1, both excluded")?;
-        each("mu", &self.slab_mean, f64::is_finite, "must be finite")?;
-        match &self.slab_cov {
-            SlabCov::Unit => {}
-            SlabCov::Diagonal(psi2) => {
-                length("psi2", psi2, h)?;
-                each("psi2", psi2, |v| v.is_finite() && v > 0.0, "must be positive (it is a variance)")?;
-            }
-            SlabCov::Full(psi) => covariance("psi2", psi, h)?,
+        if self.kind.kind().has_slab() {
+            self.check_slab()?;
+        } else {
+            length("mu", &self.slab_mean, 0)?;
         }
         match &self.noise {
             NoiseCov::Shared(sigma2) => each(
@@ -76,11 +146,30 @@ impl Parameters {
                 length("sigma2", sigma2, d)?;
                 each("sigma2", sigma2, |v| v.is_finite() && v > 0.0, "must be positive (it is a variance)")
             }
+            NoiseCov::Full(_) if self.kind == ModelKind::Mca => {
+                let what = "maximal causes cannot have noise that depends on other dimensions";
+                Err(Error::input(what, "sigma2", "give one variance, or one per dimension"))
+            }
             NoiseCov::Full(sigma) => covariance("sigma2", sigma, d),
         }
     }
 
-    /// Psi_hh of every latent.
+    fn check_slab(&self) -> Result<()> {
+        let h = self.latents;
+        length("mu", &self.slab_mean, h)?;
+        each("mu", &self.slab_mean, f64::is_finite, "must be finite")?;
+        match &self.slab_cov {
+            SlabCov::Unit => {}
+            SlabCov::Diagonal(psi2) => {
+                length("psi2", psi2, h)?;
+                each("psi2", psi2, |v| v.is_finite() && v > 0.0, "must be positive (it is a variance)")?;
+            }
+            SlabCov::Full(psi) => covariance("psi2", psi, h)?,
+        }
+        Ok(())
+    }
+
+    /// Psi_hh of every latent that has a slab.
     pub fn slab_variances(&self) -> Vec<f64> {
         match &self.slab_cov {
             SlabCov::Unit => vec![1.0; self.latents],

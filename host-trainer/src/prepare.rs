@@ -4,11 +4,13 @@
 //! rounded one in `f64`, so that the numbers of a model agree with each other.
 
 use crate::linalg::{cholesky_inverse, gram, gram_diagonal};
-use crate::parameters::{NoiseCov, Parameters, SlabCov};
+use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use crate::{Error, Result};
 use spikelet::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use spikelet::math::{Real, binomial};
-use spikelet::model::{MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States};
+use spikelet::model::{
+    Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States,
+};
 
 /// A Gram matrix up to this many bytes (in f32) is stored without asking what else is.
 const SMALL_GRAM_BYTES: usize = 8 * 1024;
@@ -23,6 +25,21 @@ pub enum SelectionName {
     Singleton,
     /// The same with dimensions taken as independent.
     Independent,
+    /// Product with the column of W, which has length 1 for that (not for gsc).
+    Cosine,
+    /// Most that any state with the latent on can reach (nmf, mca).
+    Bound,
+}
+
+impl SelectionName {
+    /// The one that a kind has unless another is asked for.
+    pub fn of_kind(kind: ModelKind) -> Self {
+        match kind {
+            ModelKind::Gsc => Self::Singleton,
+            ModelKind::Bsc => Self::Cosine,
+            ModelKind::Nmf | ModelKind::Mca => Self::Bound,
+        }
+    }
 }
 
 /// Where the matrices of a state come from.
@@ -76,9 +93,18 @@ pub struct Prepared<T> {
     pub(crate) gram_diagonal: Vec<T>,
     pub(crate) score_offset: Vec<T>,
     pub(crate) gram: Option<Vec<T>>,
-    pub(crate) selection: Option<(Vec<T>, Vec<T>)>,
+    pub(crate) selection: Scores<T>,
     pub(crate) states: Option<Vec<T>>,
     log_norm: T,
+}
+
+/// What the selection scores need.
+#[derive(Clone, Debug)]
+pub(crate) enum Scores<T> {
+    Singleton,
+    Independent { precision: Vec<T>, offset: Vec<T> },
+    Cosine { scale: Vec<T> },
+    Bound,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,13 +118,28 @@ impl<T: Real> Prepared<T> {
     /// Precomputes. Fails on parameters that are no model, do not fit the precision, or want more
     /// than the core's capacities.
     pub fn new(parameters: &Parameters, options: &Options) -> Result<Self> {
+        Self::tempered(parameters, options, 1.0)
+    }
+
+    /// The same at a temperature T = 1 / beta [002]: 1 / sigma^2 becomes beta / sigma^2, pi becomes pi^beta and 1 - pi
+    /// becomes (1 - pi)^beta. Without a slab the posterior is then p(y, s)^beta, and the evidence the logarithm of its sum over
+    /// the kept states. A slab stays as it is.
+    pub fn tempered(parameters: &Parameters, options: &Options, temperature: f64) -> Result<Self> {
         parameters.check()?;
+        if !(temperature.is_finite() && temperature > 0.0) {
+            let what = format!("{temperature} cannot be a temperature");
+            return Err(Error::input(what, "the temperature", "give a positive number"));
+        }
+        let beta = 1.0 / temperature;
+        let kind = parameters.kind.kind();
         let (d, h) = (parameters.dims, parameters.latents);
         let Options { selected, max_active, singletons, .. } = *options;
-        let shape = Shape { dims: d, latents: h, selected, max_active, singletons };
+        let shape = Shape { kind, dims: d, latents: h, selected, max_active, singletons };
         check_truncation(shape)?;
+        check_selection(parameters, options.selection)?;
         let rounded = Parameters {
             dictionary: parameters.dictionary.iter().map(|&w| T::from_f64(w).to_f64()).collect(),
+            noise: parameters.noise.scaled(temperature),
             ..parameters.clone()
         };
         if let Some(i) = rounded.dictionary.iter().position(|w| !w.is_finite()) {
@@ -106,8 +147,9 @@ impl<T: Real> Prepared<T> {
             let place = format!("W[{}, {}]", i / h, i % h);
             return Err(Error::input(what, place, "rescale data and dictionary"));
         }
-        let (noise, noise_kind, log_det_noise) = noise(&parameters.noise, d)?;
+        let (noise, noise_kind, log_det_noise) = noise(&rounded.noise, d)?;
         let keep_gram = match options.gram {
+            _ if kind == Kind::Mca => false,
             GramName::Stored => true,
             GramName::Computed if noise_kind == NoiseKind::Full => {
                 let advice = "leave the flag away or use diagonal noise";
@@ -119,7 +161,11 @@ impl<T: Real> Prepared<T> {
                 noise_kind == NoiseKind::Full || bytes <= SMALL_GRAM_BYTES.max(d * h * 4)
             }
         };
-        let full_slab = matches!(parameters.slab_cov, SlabCov::Full(_));
+        if !kind.has_slab() && options.states == Some(StatesName::Table) {
+            let what = format!("the states of a model of kind {} have no matrices", parameters.kind.name());
+            return Err(Error::input(what, "--states table", "leave the flag away"));
+        }
+        let full_slab = kind.has_slab() && matches!(parameters.slab_cov, SlabCov::Full(_));
         let wants_table = full_slab || options.states == Some(StatesName::Table);
         // The whole matrix of 65535 latents would take 34 GB, so it is not made where nothing needs it.
         let (gram, diagonal) = if keep_gram || wants_table || h <= LARGE_GRAM {
@@ -129,8 +175,8 @@ impl<T: Real> Prepared<T> {
         } else {
             (Vec::new(), gram_diagonal(&rounded)?)
         };
-        let variances = parameters.slab_variances();
-        if let SlabCov::Full(psi) = &parameters.slab_cov {
+        let variances = if kind.has_slab() { parameters.slab_variances() } else { Vec::new() };
+        if let (SlabCov::Full(psi), true) = (&parameters.slab_cov, full_slab) {
             cholesky_inverse(psi, h).ok_or_else(|| not_definite("psi2"))?;
         }
         let states = match (options.states, full_slab) {
@@ -146,12 +192,22 @@ impl<T: Real> Prepared<T> {
             _ => None,
         };
         let selection = match options.selection {
-            SelectionName::Singleton => None,
-            SelectionName::Independent => Some(independent(&rounded)),
+            SelectionName::Singleton => Scores::Singleton,
+            SelectionName::Independent => {
+                let (precision, offset) = independent(&rounded);
+                Scores::Independent { precision: pack(&precision, d, h), offset: round(&offset) }
+            }
+            SelectionName::Cosine => {
+                let scale = |&g: &f64| T::from_f64(if g > 0.0 { 1.0 / g.sqrt() } else { 0.0 });
+                Scores::Cosine { scale: diagonal.iter().map(scale).collect() }
+            }
+            SelectionName::Bound => Scores::Bound,
         };
-        let logit = |p: f64| p.ln() - (-p).ln_1p();
+        let logit = |p: f64| beta * (p.ln() - (-p).ln_1p());
         let log_off: f64 = parameters.prior.iter().map(|&p| (-p).ln_1p()).sum();
-        let log_two_pi = std::f64::consts::TAU.ln();
+        // The noise without the temperature: the whole joint is raised to the power beta.
+        let log_det_noise = log_det_noise - d as f64 * temperature.ln();
+        let log_norm = beta * (log_off - 0.5 * (d as f64 * std::f64::consts::TAU.ln() + log_det_noise));
         let offset = |(g, v): (&f64, &f64)| -0.5 * ((g + 1.0 / v) * v).ln();
         let prepared = Self {
             shape,
@@ -165,9 +221,9 @@ impl<T: Real> Prepared<T> {
             gram_diagonal: round(&diagonal),
             score_offset: diagonal.iter().zip(&variances).map(offset).map(T::from_f64).collect(),
             gram: keep_gram.then(|| (0..h).flat_map(|i| round(&gram[i * h..=i * h + i])).collect()),
-            selection: selection.map(|(a, c)| (pack(&a, d, h), round(&c))),
+            selection,
             states: states.map(|records| round(&records)),
-            log_norm: T::from_f64(log_off - 0.5 * (d as f64 * log_two_pi + log_det_noise)),
+            log_norm: T::from_f64(log_norm),
         };
         prepared.model()?;
         Ok(prepared)
@@ -191,8 +247,10 @@ impl<T: Real> Prepared<T> {
             score_offset: &self.score_offset,
             gram: self.gram.as_deref(),
             selection: match &self.selection {
-                None => Selection::Singleton,
-                Some((precision, offset)) => Selection::Independent { precision, offset },
+                Scores::Singleton => Selection::Singleton,
+                Scores::Independent { precision, offset } => Selection::Independent { precision, offset },
+                Scores::Cosine { scale } => Selection::Cosine { scale },
+                Scores::Bound => Selection::Bound,
             },
             states: match &self.states {
                 None => States::Grown,
@@ -262,6 +320,34 @@ pub(crate) fn check_truncation(shape: Shape) -> Result<()> {
         return Err(Error::input(what, "--max-active", "lower it, or lower --selected"));
     }
     Ok(())
+}
+
+/// Refuses scores that say nothing about this kind of model.
+fn check_selection(parameters: &Parameters, selection: SelectionName) -> Result<()> {
+    let kind = parameters.kind;
+    let full_noise = matches!(parameters.noise, NoiseCov::Full(_));
+    let (why, place) = match selection {
+        SelectionName::Independent if !kind.kind().has_slab() => (
+            "independent dimensions are for latents with a slab; here the score singleton is the same",
+            "independent",
+        ),
+        SelectionName::Cosine if kind.kind().has_slab() => (
+            "the cosine does not say how likely a latent with a slab is on, which may have either sign",
+            "cosine",
+        ),
+        SelectionName::Bound if !kind.kind().is_non_negative() => {
+            ("the bound holds only where W is not negative", "bound")
+        }
+        SelectionName::Bound if full_noise => ("the bound needs noise without correlations", "bound"),
+        _ => return Ok(()),
+    };
+    let names = match kind {
+        ModelKind::Gsc => "singleton or independent",
+        ModelKind::Nmf | ModelKind::Mca if !full_noise => "bound, cosine or singleton",
+        _ => "cosine or singleton",
+    };
+    let advice = format!("choose {names} for a model of kind {}", kind.name());
+    Err(Error::input(why, format_args!("--selection {place}"), advice))
 }
 
 pub(crate) fn not_definite(name: &str) -> Error {

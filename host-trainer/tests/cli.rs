@@ -10,6 +10,8 @@ mod desk;
 mod eval;
 #[path = "cli/export.rs"]
 mod export;
+#[path = "cli/kinds.rs"]
+mod kinds;
 #[path = "cli/refused.rs"]
 mod refused;
 #[path = "cli/train.rs"]
@@ -23,7 +25,10 @@ use spikelet_trainer::data::{read_array, write_wav};
 use std::fs;
 use std::process::Stdio;
 
-const GOLDEN: [&str; 13] = [
+const GOLDEN: [&str; 21] = [
+    "bsc_exact",
+    "bsc_prior_per_latent",
+    "bsc_truncated",
     "gsc_audio",
     "gsc_diag_independent",
     "gsc_diag_plain",
@@ -37,6 +42,11 @@ const GOLDEN: [&str; 13] = [
     "gsc_hard_prior",
     "gsc_overcomplete",
     "gsc_scalar",
+    "linca_bars",
+    "mca_bars",
+    "mca_random",
+    "nmf_bars",
+    "nmf_random",
 ];
 
 /// The tolerances of `tests/golden.rs`, where they are derived.
@@ -50,10 +60,13 @@ fn golden_cases_through_import_and_infer() {
             path.to_str().unwrap().to_string()
         };
         let [selected, max_active] = ["selected", "max_active"].map(|key| case.number(key).to_string());
-        let (w, pi, mu) = (input(["W"; 2]), input(["pi"; 2]), input(["mu"; 2]));
-        let (psi2, sigma2) = (input(["psi2", "Psi"]), input(["sigma2", "Sigma"]));
-        let mut arguments =
-            vec!["import", "--model", "gsc", "--w", &w, "--pi", &pi, "--mu", &mu, "--psi2", &psi2];
+        let (w, pi, sigma2) = (input(["W"; 2]), input(["pi"; 2]), input(["sigma2", "Sigma"]));
+        let model = case.text("model");
+        let slab = if model == "gsc" { Some((input(["mu"; 2]), input(["psi2", "Psi"]))) } else { None };
+        let mut arguments = vec!["import", "--model", model, "--w", &w, "--pi", &pi];
+        if let Some((mu, psi2)) = &slab {
+            arguments.extend(["--mu", mu, "--psi2", psi2]);
+        }
         arguments.extend(["--sigma2", &sigma2, "--selected", &selected, "--max-active", &max_active]);
         arguments.extend(["--selection", case.text("selection"), "--out", "m.spk"]);
         if !case.flag("singletons") {

@@ -4,7 +4,7 @@ use super::{Moments, Sums};
 use crate::arena::SumMemory;
 use crate::grown::{Latent, Pair};
 use crate::math::Real;
-use crate::slices::{at, lower_row, set};
+use crate::slices::{at, lower_row, set, span_mut};
 
 /// What the states say about one selected latent.
 pub(crate) struct Marginal<T> {
@@ -44,6 +44,46 @@ impl<T: Real> Sums<'_, '_, T> {
                 for place in [p * s + q, q * s + p].into_iter().take(if p == q { 1 } else { 2 }) {
                     set(self.memory.second, place, at(self.memory.second, place) + value);
                 }
+            }
+        }
+    }
+
+    /// Adds the states in which position `p` is switched and one of those after it too, whose weights are `later`: see
+    /// [`crate::switched`].
+    pub fn add_pairs(&mut self, p: usize, later: &[T]) {
+        if self.memory.second.is_empty() {
+            return;
+        }
+        let row = p * self.block.len() + p + 1;
+        for (sum, &weight) in span_mut(self.memory.second, row, later.len()).iter_mut().zip(later) {
+            *sum += weight;
+        }
+    }
+
+    /// Takes the sums over all states of weights in which each position is `switched`, and in which none has to be. With
+    /// d for switched, a member of the reference is on where it is not: s = 1 - d.
+    pub fn collect_switched(&mut self, switched: &[T], mass: T) {
+        let (s, members) = (self.block.len(), self.block.members.len());
+        self.total += mass;
+        for (p, &switched) in switched.iter().enumerate() {
+            let is_member = p < members;
+            set(self.memory.on, p, if is_member { mass - switched } else { switched });
+            set(self.memory.off, p, if is_member { switched } else { T::ZERO });
+        }
+        if self.memory.second.is_empty() {
+            return;
+        }
+        for (p, &switched_p) in switched.iter().enumerate() {
+            set(self.memory.second, p * s + p, at(self.memory.on, p));
+            for (q, &switched_q) in switched.iter().enumerate().skip(p + 1) {
+                let both = at(self.memory.second, p * s + q);
+                let value = match (p < members, q < members) {
+                    (false, _) => both,
+                    (true, false) => switched_q - both,
+                    (true, true) => mass - switched_p - switched_q + both,
+                };
+                set(self.memory.second, p * s + q, value);
+                set(self.memory.second, q * s + p, value);
             }
         }
     }

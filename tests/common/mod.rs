@@ -1,7 +1,7 @@
 //! What several test programs need.
 #![allow(dead_code)] // each of them uses its own part
 
-use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, SelectionName};
 use std::path::PathBuf;
 
@@ -25,6 +25,10 @@ impl Case {
 
     pub fn number(&self, key: &str) -> usize {
         self.json[key].as_u64().expect(key) as usize
+    }
+
+    pub fn real(&self, key: &str) -> f64 {
+        self.json[key].as_f64().expect(key)
     }
 
     pub fn flag(&self, key: &str) -> bool {
@@ -89,13 +93,20 @@ pub fn digest(inference: &mut spikelet::Inference<'_, f32>, samples: &[f32]) -> 
     hash
 }
 
-/// The parameters of a spike-and-slab case.
+/// The kind of model of a case.
+pub fn kind(case: &Case) -> ModelKind {
+    match case.text("model") {
+        "bsc" => ModelKind::Bsc,
+        "nmf" => ModelKind::Nmf,
+        "mca" => ModelKind::Mca,
+        _ => ModelKind::Gsc,
+    }
+}
+
+/// The parameters of a case.
 pub fn parameters(case: &Case) -> Parameters {
     let (dims, latents) = (case.number("dims"), case.number("latents"));
-    let slab_cov = match case.array("Psi") {
-        Some(psi) => SlabCov::Full(psi),
-        None => SlabCov::Diagonal(case.array("psi2").expect("a slab")),
-    };
+    let kind = kind(case);
     let noise = match case.array("Sigma") {
         Some(sigma) => NoiseCov::Full(sigma),
         None => match case.array("sigma2").expect("a noise").as_slice() {
@@ -103,11 +114,20 @@ pub fn parameters(case: &Case) -> Parameters {
             sigma2 => NoiseCov::Diagonal(sigma2.to_vec()),
         },
     };
+    let (dictionary, prior) = (case.array("W").unwrap(), case.array("pi").unwrap());
+    if kind != ModelKind::Gsc {
+        return Parameters::binary(kind, dictionary, dims, prior, noise);
+    }
+    let slab_cov = match case.array("Psi") {
+        Some(psi) => SlabCov::Full(psi),
+        None => SlabCov::Diagonal(case.array("psi2").expect("a slab")),
+    };
     Parameters {
+        kind,
         dims,
         latents,
-        dictionary: case.array("W").unwrap(),
-        prior: case.array("pi").unwrap(),
+        dictionary,
+        prior,
         slab_mean: case.array("mu").unwrap(),
         slab_cov,
         noise,
@@ -122,6 +142,8 @@ pub fn options(case: &Case) -> Options {
         singletons: case.flag("singletons"),
         selection: match case.text("selection") {
             "independent" => SelectionName::Independent,
+            "cosine" => SelectionName::Cosine,
+            "bound" => SelectionName::Bound,
             _ => SelectionName::Singleton,
         },
         states: None,

@@ -11,7 +11,7 @@ use super::results::RESULTS;
 use super::source_text::{Symbol, c_header};
 use crate::data::{npy_f64, write_wav};
 use crate::metrics::{MAX_DB, si_sdr_db};
-use crate::parameters::{NoiseCov, Parameters, SlabCov};
+use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use crate::prepare::{GramName, Options, SelectionName};
 use crate::{Error, Result, files};
 use measure::Wiener;
@@ -149,6 +149,7 @@ fn quoted(text: &str) -> String {
 fn parameters(scene: &Scene) -> Parameters {
     let (prior, psi2) = scene.sources.iter().map(|source| sounds::statistics(source)).unzip();
     Parameters {
+        kind: ModelKind::Gsc,
         dims: MIXING.len(),
         latents: NAMES.len(),
         dictionary: MIXING.concat(),

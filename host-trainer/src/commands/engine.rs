@@ -24,6 +24,8 @@ pub(super) struct Posteriors {
     pub evidence: Vec<f32>,
     /// 1 where the most probable state is on. (N x H)
     pub map: Vec<i64>,
+    /// The points without noise, if asked for. (N x D)
+    pub reconstruction: Vec<f32>,
 }
 
 /// As many threads as the machine runs at once.
@@ -44,12 +46,12 @@ pub(super) fn infer(
     let part = (points.len() / dims).div_ceil(threads).max(1);
     let parts = || points.chunks(part * dims).zip((first..).step_by(part));
     if threads == 1 {
-        return parts().map(|(points, first)| infer_part(model, points, first, name)).collect();
+        return parts().map(|(points, first)| infer_part(model, points, first, name, false)).collect();
     }
     thread::scope(|scope| {
         let spawn = |(points, first)| {
             thread::Builder::new()
-                .spawn_scoped(scope, move || infer_part(model, points, first, name))
+                .spawn_scoped(scope, move || infer_part(model, points, first, name, false))
                 .map_err(|cause| {
                     Error::run(format_args!("no more threads ({cause})"), "--threads", "ask for fewer")
                 })
@@ -60,7 +62,14 @@ pub(super) fn infer(
     })
 }
 
-fn infer_part(model: Model<'_, f32>, points: &[f64], first: usize, name: &str) -> Result<Posteriors> {
+/// [`infer`] on this thread, with the reconstruction if it is asked for.
+pub(super) fn infer_part(
+    model: Model<'_, f32>,
+    points: &[f64],
+    first: usize,
+    name: &str,
+    reconstruct: bool,
+) -> Result<Posteriors> {
     let mut memory = vec![0.0; model.arena_len()];
     let mut inference = Inference::new(model, &mut memory).expect("memory of the length it asked for");
     let mut results = Posteriors::default();
@@ -88,6 +97,10 @@ fn infer_part(model: Model<'_, f32>, points: &[f64], first: usize, name: &str) -
         results.map.resize(row + model.shape.latents, 0);
         for &latent in estimate.map_latents {
             results.map[row + usize::from(latent)] = 1;
+        }
+        if reconstruct {
+            inference.reconstruct(&mut sample).expect("D entries");
+            results.reconstruction.extend_from_slice(&sample);
         }
     }
     Ok(results)

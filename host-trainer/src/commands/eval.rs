@@ -41,7 +41,7 @@ Figures (the names are those of --json, where one that does not apply is absent 
   quality           mean part of p(y) in the states kept, of all 2^H (up to 12 latents; 1: inference is exact)
   sparsity, usage   mean number of latents on, and how much of the time each one is
   noise             variance of the noise: one number, or one per dimension
-  snr_db            data over what W<s.z> leaves of it
+  snr_db            data over what W<s.z> leaves of it (mca: the mean of the maximum, here and below)
   amari             --truth: 0 when W has the true columns, in any order, scaled or negated. O = W^-1 W_true; with
                     more dimensions than latents, the pseudo-inverse; absent with fewer
   reference_snr_db  --reference with D columns, the data without noise: this over what W<s.z> leaves of it;

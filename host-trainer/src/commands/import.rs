@@ -3,9 +3,10 @@
 use super::given::{Covariance, Given, matrix};
 use super::model_file::{ModelFile, arena_bytes};
 use super::output::{print, refuse_overwriting};
-use crate::parameters::{NoiseCov, Parameters, SlabCov};
+use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use crate::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
 use crate::{Error, Result, blob, files};
+use clap::ValueEnum;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -20,10 +21,12 @@ sample are kept, up to 3 of them on at once.
 
 Example:
   spikelet import --model gsc --w W.npy --pi 0.1 --sigma2 0.01 --out model.spk
+  spikelet import --model mca --w W.npy --pi 0.1 --sigma2 0.01 --selected 10 --out masks.spk
 
 where W.npy was saved in Python by numpy.save('W.npy', W), W having one row per sensor and one column per source.")]
 pub(super) struct Import {
-    /// Kind of model: gsc (spike-and-slab sources, added up by W, Gaussian noise)
+    /// Kind of model: gsc (sources that are off, or on with any strength, added up by W), bsc or linca (sources that are
+    /// off or on, added up), nmf (the same, W >= 0) or mca (off or on, the strongest counts, W >= 0)
     #[arg(long, value_name = "KIND")]
     model: String,
     /// Dictionary W, an array of dimensions x latents (D x H)
@@ -32,13 +35,13 @@ pub(super) struct Import {
     /// Probability that a latent is on: a number or H numbers [default: 2/H, at most 0.5]
     #[arg(long, value_name = "NUMBER|pi.npy", allow_negative_numbers = true)]
     pi: Option<Given>,
-    /// Mean of a latent that is on: a number or H numbers [default: 0]
+    /// Mean of a latent that is on: a number or H numbers (gsc) [default: 0]
     #[arg(long, value_name = "NUMBER|mu.npy", allow_negative_numbers = true)]
     mu: Option<Given>,
-    /// Variance of a latent that is on: a number, H numbers or an H x H covariance [default: 1]
+    /// Variance of a latent that is on: a number, H numbers or an H x H covariance (gsc) [default: 1]
     #[arg(long, value_name = "NUMBER|psi2.npy", allow_negative_numbers = true)]
     psi2: Option<Given>,
-    /// Variance of the observation noise: a number, D numbers or a D x D covariance (always needed for gsc)
+    /// Variance of the observation noise: a number, D numbers or a D x D covariance (not for mca); always needed
     #[arg(long, value_name = "NUMBER|sigma2.npy", allow_negative_numbers = true)]
     sigma2: Option<Given>,
     /// H', latents kept per sample [default: H, at most 8]
@@ -50,10 +53,10 @@ pub(super) struct Import {
     /// Leave out the states with one latent on that is not among the H'
     #[arg(long)]
     no_singletons: bool,
-    /// How latents are scored for the H'
-    #[arg(long, value_enum, default_value = "singleton")]
-    selection: SelectionName,
-    /// Where the matrices of a state come from [default: grown, table for a full --psi2]
+    /// How latents are scored for the H' [default: singleton for gsc, cosine for bsc, bound for nmf and mca]
+    #[arg(long, value_enum)]
+    selection: Option<SelectionName>,
+    /// Where the matrices of a state come from (gsc) [default: grown, table for a full --psi2]
     #[arg(long, value_enum)]
     states: Option<StatesName>,
     /// Whether the H x H matrix W^T Sigma^-1 W is part of the model: more flash, fewer operations
@@ -69,14 +72,15 @@ pub(super) struct Import {
 
 impl Import {
     pub fn run(self) -> Result<()> {
-        if self.model != "gsc" {
+        let Ok(kind) = ModelKind::from_str(&self.model, false) else {
             let what = format!("'{}' is not a kind of model that this version can import", self.model);
-            return Err(Error::input(what, "--model", "it knows gsc"));
-        }
+            return Err(Error::input(what, "--model", "it knows gsc, bsc (also called linca), nmf and mca"));
+        };
+        self.check_flags(kind)?;
         files::check_target(&self.out)?;
         refuse_overwriting(&self.out, &self.inputs())?;
-        let parameters = self.parameters()?;
-        let options = self.options(parameters.latents);
+        let parameters = self.parameters(kind)?;
+        let options = self.options(kind, parameters.latents);
         let provenance = match &self.provenance {
             Some(text) => text.clone(),
             None => {
@@ -114,7 +118,25 @@ impl Import {
         [&self.w].into_iter().chain(files).collect()
     }
 
-    fn parameters(&self) -> Result<Parameters> {
+    /// Flags that say nothing about this kind of model are mistakes.
+    fn check_flags(&self, kind: ModelKind) -> Result<()> {
+        let name = kind.name();
+        if !kind.kind().has_slab() {
+            for (flag, is_given) in [("--mu", self.mu.is_some()), ("--psi2", self.psi2.is_some())] {
+                if is_given {
+                    let what = format!("a latent of a model of kind {name} is off or on, without a strength");
+                    return Err(Error::input(what, flag, "leave the flag away, or use --model gsc"));
+                }
+            }
+        }
+        if kind == ModelKind::Mca && self.gram != GramName::Auto {
+            let what = format!("a model of kind {name} has no Gram matrix");
+            return Err(Error::input(what, "--gram", "leave the flag away"));
+        }
+        Ok(())
+    }
+
+    fn parameters(&self, kind: ModelKind) -> Result<Parameters> {
         let Some(sigma2) = &self.sigma2 else {
             let advice = "give the variance of the noise in each dimension, in the units of the data squared";
             return Err(Error::input("the noise is not known", "--sigma2", advice));
@@ -124,11 +146,12 @@ impl Import {
             given.as_ref().map_or_else(|| Ok(vec![default; latents]), |given| given.vector(latents))
         };
         Ok(Parameters {
+            kind,
             dims,
             latents,
             dictionary,
             prior: vector(&self.pi, (2.0 / latents as f64).min(0.5))?,
-            slab_mean: vector(&self.mu, 0.0)?,
+            slab_mean: if kind.kind().has_slab() { vector(&self.mu, 0.0)? } else { Vec::new() },
             slab_cov: match &self.psi2 {
                 None => SlabCov::Unit,
                 Some(given) => match given.covariance(latents, "latent")? {
@@ -145,14 +168,14 @@ impl Import {
         })
     }
 
-    fn options(&self, latents: usize) -> Options {
+    fn options(&self, kind: ModelKind, latents: usize) -> Options {
         let selected = self.selected.unwrap_or(latents.min(SMALL));
         let most = if latents <= SMALL { selected } else { selected.min(3) };
         Options {
             selected,
             max_active: self.max_active.unwrap_or(most),
             singletons: !self.no_singletons,
-            selection: self.selection,
+            selection: self.selection.unwrap_or_else(|| SelectionName::of_kind(kind)),
             states: self.states,
             gram: self.gram,
         }

@@ -166,6 +166,10 @@ impl<'a> Facts<'a> {
 /// Costs with grown states and with a table of them: the present ones, and those of the same model made the other way.
 fn costs(blob: &Blob<'_>) -> [Option<Cost>; 2] {
     let model = blob.model();
+    if blob.slab() == Slab::None {
+        let present = Cost { blob_bytes: blob.byte_len() as u64, operations: model.operations().total() };
+        return [Some(present), None];
+    }
     let full_slab = blob.slab() == Slab::Full;
     let section = StateTable::<f32>::len(model.shape.latents, model.shape.max_active, full_slab)
         .map(|numbers| ((4 * numbers).next_multiple_of(ALIGN) + ENTRY_LEN) as u64);

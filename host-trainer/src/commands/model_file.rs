@@ -88,6 +88,9 @@ pub(super) mod names {
     pub fn kind(kind: Kind) -> &'static str {
         match kind {
             Kind::Gsc => "gsc",
+            Kind::Bsc => "bsc",
+            Kind::Nmf => "nmf",
+            Kind::Mca => "mca",
             _ => "unknown",
         }
     }
@@ -97,6 +100,7 @@ pub(super) mod names {
             Slab::Unit => "unit",
             Slab::Diagonal => "diagonal",
             Slab::Full => "full",
+            Slab::None => "none",
         }
     }
 
@@ -112,6 +116,8 @@ pub(super) mod names {
         match model.selection {
             Selection::Singleton => "singleton",
             Selection::Independent { .. } => "independent",
+            Selection::Cosine { .. } => "cosine",
+            Selection::Bound => "bound",
         }
     }
 

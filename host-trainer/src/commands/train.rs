@@ -11,8 +11,8 @@ use crate::train::settings::{Engine, InitForm, NoiseForm, Precision, SlabForm};
 use crate::train::{Next, Points, Prefer, Settings, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
-use spikelet::Shape;
 use spikelet::capacity::MAX_ACTIVE;
+use spikelet::{Kind, Shape};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -205,7 +205,7 @@ impl Train {
         };
         let singletons = settings.singletons;
         // D does not matter here.
-        check_truncation(Shape { dims: 1, latents, selected, max_active, singletons })?;
+        check_truncation(Shape { kind: Kind::Gsc, dims: 1, latents, selected, max_active, singletons })?;
         Ok(settings)
     }
 

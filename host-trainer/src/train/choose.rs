@@ -41,9 +41,10 @@ const SMALL: f64 = 1.0;
 /// The candidate to keep, the first of equals; `None` when there are none.
 ///
 /// ```
-/// use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+/// use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 /// use spikelet_trainer::train::choose::{Candidate, Prefer, choose};
 /// let model = |tilt: f64| Parameters {
+///     kind: ModelKind::Gsc,
 ///     dims: 2,
 ///     latents: 2,
 ///     dictionary: vec![1.0, tilt, 0.0, 1.0],
@@ -111,10 +112,11 @@ pub fn most_orthogonal(deviations: &[f64]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::{NoiseCov, SlabCov};
+    use crate::parameters::{ModelKind, NoiseCov, SlabCov};
 
     fn model(dims: usize, latents: usize, dictionary: &[f64]) -> Parameters {
         Parameters {
+            kind: ModelKind::Gsc,
             dims,
             latents,
             dictionary: dictionary.to_vec(),

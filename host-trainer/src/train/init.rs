@@ -10,7 +10,7 @@ use super::points::Points;
 use super::settings::{InitForm, NoiseForm, Settings, SlabForm};
 use super::whiten::Spectrum;
 use crate::Result;
-use crate::parameters::{NoiseCov, Parameters, SlabCov};
+use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet::rng::Rng;
 
 /// Random parameters for start number `restart` on data with this covariance (D x D).
@@ -37,6 +37,7 @@ pub fn init(
         InitForm::Data => drawn(points, h, scale * (d as f64 * variance).sqrt(), &mut rng)?,
     };
     Ok(Parameters {
+        kind: ModelKind::Gsc,
         dims,
         latents: h,
         dictionary,

@@ -125,7 +125,7 @@ pub(super) fn expected(parameters: &Parameters, points: usize) -> Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::SlabCov;
+    use crate::parameters::{ModelKind, SlabCov};
     use crate::train::Learned;
 
     #[test]
@@ -140,6 +140,7 @@ mod tests {
             (NoiseCov::Full(sigma), SlabCov::Full(psi)),
         ] {
             let model = Parameters {
+                kind: ModelKind::Gsc,
                 dims: 2,
                 latents: 3,
                 dictionary: (0..6).map(|_| rng.normal()).collect(),

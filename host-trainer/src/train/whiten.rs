@@ -118,7 +118,7 @@ impl Spectrum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::SlabCov;
+    use crate::parameters::{ModelKind, SlabCov};
 
     #[test]
     fn undoing_gives_back_the_covariance_of_the_model() {
@@ -126,6 +126,7 @@ mod tests {
         let whitening = Whitening::new(&covariance, 3);
         // W~ = 0 and Sigma~ = I: the raw model's noise is the data's covariance.
         let white = Parameters {
+            kind: ModelKind::Gsc,
             dims: 3,
             latents: 1,
             dictionary: vec![0.0; 3],

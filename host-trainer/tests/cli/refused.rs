@@ -41,6 +41,8 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
 
     let import = |rest: &str| format!("import --model gsc --w W.npy --out new.spk {rest}");
     let sized = |rest: &str| import(&format!("--sigma2 0.01 {rest}"));
+    let other =
+        |kind: &str, rest: &str| format!("import --model {kind} --w W.npy --sigma2 1 --out new.spk {rest}");
     let infer = |rest: &str| format!("infer model.spk Y.npy --out-dir new/results {rest}");
     let dictionary = |w: &str| format!("import --model gsc --w {w} --sigma2 0.01 --out new.spk");
     let cases = [
@@ -53,7 +55,22 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
         ("inspect model.spk --yaml".into(), "--yaml"),
         ("export model.spk --out model.h".into(), "--format"),
         // --model, --w, --out
-        ("import --model bsc --w W.npy --out new.spk".into(), "--model: it knows gsc"),
+        (
+            "import --model pca --w W.npy --out new.spk".into(),
+            "--model: it knows gsc, bsc (also called linca), nmf and mca",
+        ),
+        (other("mca", ""), "must not be negative in a model of kind mca: W[0, "),
+        (other("bsc", "--mu 1"), "off or on, without a strength: --mu"),
+        (other("linca", "--psi2 1"), "off or on, without a strength: --psi2"),
+        (other("bsc", "--states table"), "have no matrices: --states table"),
+        (
+            other("bsc", "--selection bound"),
+            "--selection bound: choose cosine or singleton for a model of kind bsc",
+        ),
+        (other("bsc", "--selection independent"), "here the score singleton is the same"),
+        (other("mca", "--gram stored"), "has no Gram matrix: --gram"),
+        (sized("--selection cosine"), "choose singleton or independent for a model of kind gsc"),
+        (sized("--selection bound"), "the bound holds only where W is not negative"),
         (dictionary("missing.npy"), "there is no such file: missing.npy"),
         (dictionary("."), "this is a folder"),
         (dictionary("model.spk"), "not a NumPy array file: model.spk"),

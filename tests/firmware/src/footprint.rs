@@ -25,6 +25,7 @@ type Estimate = [u64; 16];
 #[derive(Default)]
 #[repr(C)]
 struct Info {
+    kind: u32,
     dims: u32,
     latents: u32,
     selected: u32,

@@ -133,27 +133,21 @@ impl Task<'_> {
     }
 
     fn block(&self, block: Block<'_>) -> Result<Tally> {
-        let (d, h) = (self.model.shape.dims, self.model.shape.latents);
-        let infer = |model| -> Result<_> {
-            Ok(engine::infer(model, block.points, 1, block.first, self.name)?.remove(0))
-        };
-        let posteriors = infer(self.model)?;
+        let h = self.model.shape.latents;
+        let infer =
+            |model, reconstruct| engine::infer_part(model, block.points, block.first, self.name, reconstruct);
+        let posteriors = infer(self.model, true)?;
         let mut sums = Tally { activity: vec![0.0; h], ..Tally::default() };
         sums.evidence = posteriors.evidence.iter().map(|&value| f64::from(value)).sum();
         if let Some(exact) = self.exact {
-            let exact = infer(exact)?;
+            let exact = infer(exact, false)?;
             let pairs = posteriors.evidence.iter().zip(&exact.evidence);
             sums.quality = pairs.map(|(&kept, &all)| quality(kept.into(), all.into())).sum();
         }
         for activity in posteriors.activity.chunks_exact(h) {
             sums.activity.iter_mut().zip(activity).for_each(|(sum, &s)| *sum += f64::from(s));
         }
-        let mut row = vec![0.0; d];
-        let mut reconstructed = Vec::with_capacity(block.points.len());
-        for mean in posteriors.mean.chunks_exact(h) {
-            self.model.reconstruct(mean, &mut row);
-            reconstructed.extend(row.iter().map(|&value| f64::from(value)));
-        }
+        let reconstructed: Vec<f64> = posteriors.reconstruction.iter().map(|&value| value.into()).collect();
         sums.data = energy(block.points);
         sums.residual = distance(block.points, &reconstructed);
         sums.clean = block.clean.map(|clean| CleanTally {

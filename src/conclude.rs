@@ -1,0 +1,45 @@
+//! Sums over states to what is reported about every latent.
+
+use crate::block::Block;
+use crate::math::Real;
+use crate::outside::Outside;
+use crate::posterior::Sums;
+use crate::slices::set;
+
+/// Where results go, and what they come from. (H each)
+pub(crate) struct Results<'x, T> {
+    pub projection: &'x [T],
+    pub activity: &'x mut [T],
+    pub mean: &'x mut [T],
+    pub variance: &'x mut [T],
+}
+
+/// What is known once all states are summed.
+#[derive(Clone, Copy)]
+pub(crate) struct Conclusion<T> {
+    /// ln of the sum over all states.
+    pub log_sum: T,
+    /// The latent whose singleton is the most probable state, if it was not selected.
+    pub best_outside: Option<u16>,
+}
+
+/// Adds the states outside the walk, whose log joints are relative to `base`, and tells the moments of all latents.
+pub(crate) fn conclude<T: Real>(
+    outside: &Outside<'_, T>,
+    base: T,
+    block: &Block<'_, T>,
+    mut sums: Sums<'_, '_, T>,
+    results: Results<'_, T>,
+) -> Conclusion<T> {
+    let Results { projection, activity, mean, variance } = results;
+    let best_outside = outside.add(activity, base, &mut sums);
+    outside.moments(projection, activity, mean, variance, sums.scale());
+    for (p, &latent) in block.order.iter().enumerate() {
+        let (h, marginal) = (usize::from(latent), sums.marginal(p));
+        set(activity, h, marginal.activity);
+        set(mean, h, marginal.mean);
+        set(variance, h, marginal.variance);
+    }
+    sums.finish_second();
+    Conclusion { log_sum: sums.log_sum(), best_outside }
+}

@@ -1,0 +1,88 @@
+//! The part of the results that is not in the caller's memory.
+
+use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
+use crate::conclude::Conclusion;
+use crate::map::to_latents;
+use crate::math::Real;
+use crate::model::Model;
+use crate::select::singletons;
+use crate::slices::set;
+use heapless::Vec;
+
+/// The part of the results that is not in the memory. Plain data: with the model and the memory it is
+/// all the state there is, and it can be copied.
+#[derive(Clone, Debug)]
+pub struct Found<T> {
+    pub(crate) selected: Vec<u16, MAX_SELECTED>,
+    /// Empty unless there are results.
+    pub(crate) order: Vec<u16, MAX_SELECTED>,
+    pub(crate) map: Vec<u16, MAX_ACTIVE>,
+    /// Of the sample.
+    pub(crate) energy: T,
+    pub(crate) evidence: T,
+    /// ln of the sum over states, relative to what the log joints are relative to.
+    pub(crate) log_sum: T,
+    /// Without a slab: how many of `order`, its first, the reference had on.
+    pub(crate) members: u16,
+}
+
+impl<T: Real> Default for Found<T> {
+    fn default() -> Self {
+        let (selected, order, map) = (Vec::new(), Vec::new(), Vec::new());
+        let zero = T::ZERO;
+        Self { selected, order, map, energy: zero, evidence: zero, log_sum: zero, members: 0 }
+    }
+}
+
+impl<T: Real> Found<T> {
+    /// The selected latents, the worst first.
+    pub(crate) fn worst_first(&self) -> Vec<u16, MAX_SELECTED> {
+        let mut reversed = Vec::new();
+        for &latent in self.selected.iter().rev() {
+            let _ = reversed.push(latent); // same capacity
+        }
+        reversed
+    }
+
+    /// The selected latents, ascending (H' is small).
+    pub(crate) fn ascending(&self) -> Vec<u16, MAX_SELECTED> {
+        let mut ascending: Vec<u16, MAX_SELECTED> = Vec::new();
+        for &latent in &self.selected {
+            let mut carried = latent;
+            for slot in ascending.iter_mut() {
+                if carried < *slot {
+                    core::mem::swap(slot, &mut carried);
+                }
+            }
+            let _ = ascending.push(carried); // same capacity
+        }
+        ascending
+    }
+
+    /// Takes the results of all states; `map` holds positions of the best one, `map_values` its coefficients.
+    pub(crate) fn settle(
+        &mut self,
+        model: &Model<'_, T>,
+        projection: &[T],
+        map_values: &mut [T],
+        order: Vec<u16, MAX_SELECTED>,
+        energy: T,
+        conclusion: Conclusion<T>,
+    ) {
+        self.log_sum = conclusion.log_sum;
+        self.evidence = model.log_norm - T::HALF * energy + conclusion.log_sum;
+        match conclusion.best_outside {
+            Some(latent) => {
+                self.map.clear();
+                let _ = self.map.push(latent); // room for one: max_active is at least 1
+                if model.shape.kind.has_slab()
+                    && let Some(state) = singletons(model, projection).nth(usize::from(latent))
+                {
+                    set(map_values, 0, state.mean);
+                }
+            }
+            None => to_latents(&mut self.map, map_values, &order),
+        }
+        self.order = order;
+    }
+}
