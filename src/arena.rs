@@ -30,7 +30,7 @@ pub enum Detail {
 /// const SIZES: Shape =
 ///     Shape { kind: Kind::Gsc, dims: 4, latents: 6, selected: 6, max_active: 3, singletons: true };
 /// let memory = [0.0f32; arena_len(SIZES, Detail::Marginals)];
-/// assert_eq!(memory.len(), 315);
+/// assert_eq!(memory.len(), 328);
 /// ```
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;

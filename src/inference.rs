@@ -205,7 +205,10 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         }
         let visit_positions = |path: &[u16], log_joint: T| {
             let latent = |&p: &u16| found.order.get(usize::from(p)).copied().unwrap_or_default();
-            let latents: Path = path.iter().map(latent).collect();
+            let mut latents = Path::new();
+            for position in path {
+                let _ = latents.push(latent(position)); // no longer than the path
+            }
             visit(&latents, (log_joint - found.log_sum).exp());
         };
         match model.shape.kind.has_slab() {

@@ -344,6 +344,7 @@ fn samples_that_no_state_explains_have_a_posterior() {
     let (dims, latents) = (12, 8);
     let mut rng = Rng::new(21);
     let parameters = Parameters {
+        kind: ModelKind::Gsc,
         dims,
         latents,
         dictionary: (0..dims * latents).map(|_| rng.normal()).collect(),

@@ -23,7 +23,7 @@ use common::table::{Table, quantile};
 use spikelet::rng::Rng;
 use spikelet_trainer::Result;
 use spikelet_trainer::metrics::amari;
-use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::train::{Points, e_step};
 use std::process::ExitCode;
 
@@ -69,6 +69,7 @@ fn random_truth(rng: &mut Rng) -> Parameters {
     let prior = vec![between(0.05, 1.0), between(0.05, 1.0)];
     let noise = NoiseCov::Shared(between(0.05, 10.0));
     Parameters {
+        kind: ModelKind::Gsc,
         dims: SOURCES,
         latents: SOURCES,
         dictionary: normal_matrix(rng, SOURCES, SOURCES).iter().map(|w| 3.0 * w).collect(),

@@ -23,7 +23,7 @@ use common::table::{Table, mean_and_spread, median};
 use spikelet::rng::Rng;
 use spikelet_trainer::Result;
 use spikelet_trainer::metrics::{amari, quality};
-use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::train::settings::SlabForm;
 use spikelet_trainer::train::{Points, Settings, e_step};
 use std::process::ExitCode;
@@ -100,6 +100,7 @@ fn bars(latents: usize, rng: &mut Rng) -> Parameters {
     let entry = |(pixel, bar): (usize, usize)| if covers(pixel, bar) { signs[bar] } else { 0.0 };
     let entries = (0..side * side).flat_map(|pixel| (0..latents).map(move |bar| (pixel, bar)));
     Parameters {
+        kind: ModelKind::Gsc,
         dims: side * side,
         latents,
         dictionary: entries.map(entry).collect(),

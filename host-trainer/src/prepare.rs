@@ -188,7 +188,9 @@ impl<T: Real> Prepared<T> {
                     advice,
                 ));
             }
-            (Some(StatesName::Table), _) | (None, true) => Some(state_table(parameters, &gram, max_active)?),
+            (Some(StatesName::Table), _) | (None, true) => {
+                Some(state_table(parameters, &gram, max_active, beta)?)
+            }
             _ => None,
         };
         let selection = match options.selection {
@@ -401,7 +403,7 @@ fn independent(parameters: &Parameters) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// The records of [`StateTable`], all subsets of size 1 to `max_active` in its order.
-fn state_table(parameters: &Parameters, gram: &[f64], max_active: usize) -> Result<Vec<f64>> {
+fn state_table(parameters: &Parameters, gram: &[f64], max_active: usize, beta: f64) -> Result<Vec<f64>> {
     let h = parameters.latents;
     let full = matches!(parameters.slab_cov, SlabCov::Full(_));
     let Some(len) = StateTable::<f64>::len(h, max_active, full) else {
@@ -414,7 +416,7 @@ fn state_table(parameters: &Parameters, gram: &[f64], max_active: usize) -> Resu
     for k in 1..=max_active {
         let mut subset: Vec<usize> = (0..k).collect();
         loop {
-            record(parameters, gram, &subset, &mut records)?;
+            record(parameters, gram, &subset, beta, &mut records)?;
             if !next_colex(&mut subset, h) {
                 break;
             }
@@ -423,7 +425,13 @@ fn state_table(parameters: &Parameters, gram: &[f64], max_active: usize) -> Resu
     Ok(records)
 }
 
-fn record(parameters: &Parameters, gram: &[f64], subset: &[usize], records: &mut Vec<f64>) -> Result<()> {
+fn record(
+    parameters: &Parameters,
+    gram: &[f64],
+    subset: &[usize],
+    beta: f64,
+    records: &mut Vec<f64>,
+) -> Result<()> {
     let (h, k) = (parameters.latents, subset.len());
     let psi = |i: usize, j: usize| parameters.slab_covariance(i, j);
     let block = |f: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
@@ -445,7 +453,7 @@ fn record(parameters: &Parameters, gram: &[f64], subset: &[usize], records: &mut
     let log_odds: f64 =
         subset.iter().map(|&i| parameters.prior[i].ln() - (-parameters.prior[i]).ln_1p()).sum();
     let log_dets: f64 = (0..k).map(|i| entry(&factor, i, i).ln() + entry(&psi_factor, i, i).ln()).sum();
-    records.push(log_odds + log_dets);
+    records.push(beta * log_odds + log_dets);
     records.extend_from_slice(&factor);
     if matches!(parameters.slab_cov, SlabCov::Full(_)) {
         records.extend((0..k).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| precision(i, j)));

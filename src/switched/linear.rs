@@ -12,7 +12,7 @@ use super::{Superposition, most_members};
 use crate::block::Block;
 use crate::math::Real;
 use crate::model::Model;
-use crate::slices::{at, set, span, span_mut};
+use crate::slices::{at, exchange, set, span, span_mut};
 use core::ops::Range;
 
 pub(super) struct Linear<'x, 'b, T> {
@@ -109,9 +109,12 @@ pub(super) fn climb<T: Real>(model: &Model<'_, T>, block: &mut Block<'_, T>, gai
             *slot += if is_on == was_on.is_some() { -g } else { g };
         }
         set(gains, p, -gain);
-        match was_on {
-            Some(place) => drop(block.members.swap_remove(place)),
-            None => drop(block.members.push(p as u16)),
+        if let Some(place) = was_on {
+            let last = block.members.len() - 1;
+            exchange(&mut block.members, place, last);
+            block.members.pop();
+        } else {
+            let _ = block.members.push(p as u16); // not full, as was seen above
         }
     }
     (joint, changed)

@@ -3,7 +3,7 @@
 use super::mixtures::{mean_square, normal_matrix};
 use spikelet::rng::Rng;
 use spikelet_trainer::Result;
-use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
+use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::train::choose::Prefer;
 use spikelet_trainer::train::run::Start;
 use spikelet_trainer::train::settings::{Engine, InitForm, NoiseForm, Precision, SlabForm};
@@ -65,6 +65,7 @@ fn finish(mut state: State, points: &mut Points) -> Result<State> {
 /// Initial parameters of paper 001: W standard normal, pi uniform between 0.05 and 1, noise as large as the data.
 pub fn paper_start(points: &[f64], dims: usize, latents: usize, rng: &mut Rng) -> Parameters {
     Parameters {
+        kind: ModelKind::Gsc,
         dims,
         latents,
         dictionary: normal_matrix(rng, dims, latents),
