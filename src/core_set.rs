@@ -112,7 +112,7 @@ fn bound<T: Real>(
 }
 
 /// The state that has these positions on.
-pub(crate) fn joint<T: Real>(
+fn joint<T: Real>(
     block: &Block<'_, T>,
     path: &[u16],
     factor: &mut Factor<'_, T>,

@@ -201,7 +201,20 @@ fn compare<T: Real>(problem: &Problem) -> (f64, f64) {
             worst = worst.max(miss.abs() / scale);
         }
     }
-    (worst, found.evidence.to_f64())
+    let evidence = found.evidence.to_f64();
+    // State by state the probabilities say the same.
+    let (mut states, mut total, mut on) = (0, 0.0, vec![0.0; h]);
+    inference.for_each_state(|latents, probability| {
+        states += 1;
+        total += probability.to_f64();
+        latents.iter().for_each(|&i| on[usize::from(i)] += probability.to_f64());
+    });
+    assert_eq!(states, model.shape.states());
+    worst = worst.max((total - 1.0).abs());
+    for (on, exact) in on.iter().zip(&exact.activity) {
+        worst = worst.max((on - exact).abs());
+    }
+    (worst, evidence)
 }
 
 proptest! {
