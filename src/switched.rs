@@ -214,7 +214,10 @@ impl<T: Real> Tally<'_, '_, '_, T> {
             *switched += mass;
         }
         // Those of later positions, and the mass behind them.
-        above.iter_mut().zip(below).skip(p + 1).for_each(|(above, &below)| *above += below);
-        self.sums.add_pairs(p, span(below, p + 1, width.saturating_sub(p + 2)));
+        let (first, later) = (p + 1, width.saturating_sub(p + 1));
+        for (above, &below) in span_mut(above, first, later).iter_mut().zip(span(below, first, later)) {
+            *above += below;
+        }
+        self.sums.add_pairs(p, span(below, first, later.saturating_sub(1)));
     }
 }

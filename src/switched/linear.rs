@@ -58,14 +58,15 @@ impl<T: Real> Superposition<T> for Linear<'_, '_, T> {
         let (width, members) = (self.width(), self.block.members.len());
         let Some((above, below)) = self.rows.split_at_mut_checked((level + 1) * width) else { return };
         let above = span(above, level * width, width);
-        let gram = self.block.gram_row(position);
-        let rows = below.iter_mut().zip(above).zip(gram).enumerate().skip(position + 1);
-        for (q, ((below, &above), &g)) in rows {
-            // Against each other, when one is switched off and the other on.
-            let mixed = position < members && q >= members;
-            *below = if mixed { above + g } else { above - g };
-        }
         set(below, width - 1, at(above, width - 1) + at(above, position));
+        let (first, later) = (position + 1, width.saturating_sub(position + 2));
+        // One switched off and the other on: the sign changes.
+        let opposite = if position < members { members } else { width };
+        let gram = span(self.block.gram_row(position), first, later);
+        let gains = span_mut(below, first, later).iter_mut().zip(span(above, first, later)).zip(gram);
+        for (q, ((below, &above), &g)) in (first..).zip(gains) {
+            *below = if q >= opposite { above + g } else { above - g };
+        }
     }
 }
 
