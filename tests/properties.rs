@@ -386,6 +386,7 @@ fn states_that_are_not_walked_have_no_weight() {
     let mut rng = Rng::new(33);
     for noise in [1e-1, 1e-2, 1e-3, 1e-4] {
         let parameters = Parameters {
+            kind: ModelKind::Gsc,
             dims,
             latents,
             dictionary: (0..dims * latents).map(|_| rng.normal()).collect(),
