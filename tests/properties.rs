@@ -395,7 +395,7 @@ fn states_that_are_not_walked_have_no_weight() {
             slab_cov: SlabCov::Diagonal(vec![1.0; latents]),
             noise: NoiseCov::Shared(noise),
         };
-        let [mut grown, mut tabled] = [StatesName::Grown, StatesName::Table].map(|states| {
+        let [grown, tabled] = [StatesName::Grown, StatesName::Table].map(|states| {
             let options =
                 Options { selected: 7, max_active: 3, states: Some(states), ..common::exact(latents) };
             let prepared = Prepared::<f64>::new(&parameters, &options).unwrap();
