@@ -9,10 +9,8 @@
 //!
 //! Results below the smallest normal number are zero.
 
-use core::f32::consts::LOG2_E as LOG2_E_32;
-use core::f64::consts::LOG2_E as LOG2_E_64;
-
 /// e^x in single precision: 5 coefficients, about 20 operations.
+#[cfg(any(test, not(feature = "micromath")))]
 #[inline(always)]
 pub(crate) fn exp_f32(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 x 2^23
@@ -24,7 +22,7 @@ pub(crate) fn exp_f32(x: f32) -> f32 {
     if x > 88.37 {
         return f32::INFINITY;
     }
-    let shifted = x * LOG2_E_32 + ROUND;
+    let shifted = x * core::f32::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
     let r = (x - n * LN_2_HIGH) - n * LN_2_LOW;
     let p = 0.499_999_93 + r * (0.166_665_2 + r * (0.041_668_39 + r * (0.008_368_745 + r * 0.001_381_456_1)));
@@ -45,7 +43,7 @@ pub(crate) fn exp_f64(x: f64) -> f64 {
     if x > 709.4 {
         return f64::INFINITY;
     }
-    let shifted = x * LOG2_E_64 + ROUND;
+    let shifted = x * core::f64::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
     let r = (x - n * LN_2_HIGH) - n * LN_2_LOW;
     let r2 = r * r;

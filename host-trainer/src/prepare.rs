@@ -121,7 +121,7 @@ impl<T: Real> Prepared<T> {
         Self::tempered(parameters, options, 1.0)
     }
 
-    /// The same at a temperature T = 1 / beta [002]: 1 / sigma^2 becomes beta / sigma^2, pi becomes pi^beta and 1 - pi
+    /// The same at a temperature T = 1 / beta (paper 002): 1 / sigma^2 becomes beta / sigma^2, pi becomes pi^beta and 1 - pi
     /// becomes (1 - pi)^beta. Without a slab the posterior is then p(y, s)^beta, and the evidence the logarithm of its sum over
     /// the kept states. A slab stays as it is.
     pub fn tempered(parameters: &Parameters, options: &Options, temperature: f64) -> Result<Self> {
