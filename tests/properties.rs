@@ -218,7 +218,7 @@ fn compare<T: Real>(problem: &Problem) -> (f64, f64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(common::the_same_cases_every_time(400))]
 
     /// f64: the enumeration itself loses digits in C^-1, whose condition number reaches 1e6 here.
     #[test]

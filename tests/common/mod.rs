@@ -156,3 +156,9 @@ pub fn exact(latents: usize) -> Options {
     let (selection, gram) = (SelectionName::Singleton, GramName::Auto);
     Options { selected: latents, max_active: latents, singletons: true, selection, states: None, gram }
 }
+
+/// So many random cases, but no others tomorrow than today.
+pub fn the_same_cases_every_time(cases: u32) -> proptest::prelude::ProptestConfig {
+    let rng_seed = proptest::test_runner::RngSeed::Fixed(1);
+    proptest::prelude::ProptestConfig { cases, rng_seed, failure_persistence: None, ..Default::default() }
+}
