@@ -90,10 +90,7 @@ mod tests {
     fn double_precision_is_within_one_unit_of_libm() {
         // libm's own error is below one unit, so two apart is the most there can be.
         let mut worst: i64 = 0;
-        for i in -700_000..700_000i32 {
-            if cfg!(miri) && i % 5003 != 0 {
-                continue;
-            }
+        for i in (-700_000..700_000i32).step_by(if cfg!(miri) { 5003 } else { 1 }) {
             let x = f64::from(i) * 1.000_37e-3;
             worst = worst.max((exp_f64(x).to_bits() as i64 - libm::exp(x).to_bits() as i64).abs());
         }
