@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use spikelet::blob::{BlobError, crc32};
 use spikelet::math::Real;
 use spikelet::rng::Rng;
-use spikelet::{Blob, Detail, Error, Inference, Kind, ModelError, arena_len};
+use spikelet::{Blob, Detail, Inference, Kind, ModelError, arena_len};
 use spikelet_trainer::blob;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
@@ -192,20 +192,7 @@ proptest! {
         problem in problems(-6.0..1.0),
         wild in prop::collection::vec(any::<f32>(), 1..6),
     ) {
-        let prepared = Prepared::<f32>::new(&problem.parameters, &problem.options).unwrap();
-        let mut memory = vec![0.0; prepared.model().unwrap().arena_len()];
-        let mut inference = Inference::new(prepared.model().unwrap(), &mut memory).unwrap();
-        let sample: Vec<f32> = (0..problem.parameters.dims).map(|d| wild[d % wild.len()]).collect();
-        match inference.infer(&sample) {
-            Err(Error::SampleNotFinite { index }) => prop_assert!(!sample[index].is_finite()),
-            Err(Error::OutOfRange) => prop_assert!(sample.iter().any(|y| y.abs() > 1e12)),
-            Err(error) => prop_assert!(false, "{error}"),
-            Ok(found) => {
-                prop_assert!(found.activity.iter().all(|&a| (0.0..=1.0 + 1e-5).contains(&a)));
-                prop_assert!(found.variance.iter().all(|&v| v >= 0.0));
-                prop_assert!(found.evidence.is_finite());
-            }
-        }
+        common::posterior_or_error(&problem.parameters, &problem.options, &wild, 1e12);
     }
 }
 

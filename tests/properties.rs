@@ -5,7 +5,7 @@ mod common;
 use proptest::prelude::*;
 use spikelet::math::Real;
 use spikelet::rng::Rng;
-use spikelet::{Detail, Error, Inference, arena_len};
+use spikelet::{Detail, Inference, arena_len};
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
 
@@ -285,20 +285,7 @@ proptest! {
         problem in problems(),
         wild in prop::collection::vec(any::<f32>(), 1..6),
     ) {
-        let prepared = Prepared::<f32>::new(&problem.parameters, &problem.options).unwrap();
-        let mut memory = vec![0.0; prepared.model().unwrap().arena_len()];
-        let mut inference = Inference::new(prepared.model().unwrap(), &mut memory).unwrap();
-        let sample: Vec<f32> = (0..problem.parameters.dims).map(|d| wild[d % wild.len()]).collect();
-        match inference.infer(&sample) {
-            Err(Error::SampleNotFinite { index }) => prop_assert!(!sample[index].is_finite()),
-            Err(Error::OutOfRange) => prop_assert!(sample.iter().any(|y| y.abs() > 1e15)),
-            Err(error) => prop_assert!(false, "{error}"),
-            Ok(found) => {
-                prop_assert!(found.activity.iter().all(|&a| (0.0..=1.0 + 1e-5).contains(&a)));
-                prop_assert!(found.mean.iter().chain(found.variance).all(|m| m.is_finite()));
-                prop_assert!(found.evidence.is_finite());
-            }
-        }
+        common::posterior_or_error(&problem.parameters, &problem.options, &wild, 1e15);
     }
 }
 

@@ -1,8 +1,9 @@
 //! What several test programs need.
 #![allow(dead_code)] // each of them uses its own part
 
+use spikelet::{Error, Inference};
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
-use spikelet_trainer::prepare::{GramName, Options, SelectionName};
+use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
 use std::path::PathBuf;
 
 /// `tests/`, whichever package the test belongs to.
@@ -161,4 +162,24 @@ pub fn exact(latents: usize) -> Options {
 pub fn the_same_cases_every_time(cases: u32) -> proptest::prelude::ProptestConfig {
     let rng_seed = proptest::test_runner::RngSeed::Fixed(1);
     proptest::prelude::ProptestConfig { cases, rng_seed, failure_persistence: None, ..Default::default() }
+}
+
+/// Inference on these numbers, repeated to a sample, gives what a posterior must be, or an error that says why not;
+/// samples are only too large when one of their numbers exceeds `too_large`.
+pub fn posterior_or_error(parameters: &Parameters, options: &Options, numbers: &[f32], too_large: f32) {
+    let prepared = Prepared::<f32>::new(parameters, options).unwrap();
+    let mut memory = vec![0.0; prepared.model().unwrap().arena_len()];
+    let mut inference = Inference::new(prepared.model().unwrap(), &mut memory).unwrap();
+    let sample: Vec<f32> = (0..parameters.dims).map(|d| numbers[d % numbers.len()]).collect();
+    match inference.infer(&sample) {
+        Err(Error::SampleNotFinite { index }) => assert!(!sample[index].is_finite()),
+        Err(Error::OutOfRange) => assert!(sample.iter().any(|y| y.abs() > too_large)),
+        Err(error) => panic!("{error}"),
+        Ok(found) => {
+            assert!(found.activity.iter().all(|&a| (0.0..=1.0 + 1e-5).contains(&a)));
+            assert!(found.mean.iter().all(|m| m.is_finite()));
+            assert!(found.variance.iter().all(|&v| v.is_finite() && v >= 0.0));
+            assert!(found.evidence.is_finite());
+        }
+    }
 }
