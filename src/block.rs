@@ -34,22 +34,15 @@ impl<'m, T: Real> Block<'m, T> {
         memory: BlockMemory<'m, T>,
     ) -> Self {
         let BlockMemory { gram, b, slab, resting, reference } = memory;
-        let s = order.len();
         for (p, &latent) in order.iter().enumerate() {
             let h = usize::from(latent);
             set(b, p, at(projection, h));
             let (mean, precision) = (at(model.slab_mean, h), at(model.slab_precision, h));
             let logit = at(model.prior_logit, h);
             set(slab, p, [mean, precision, logit, precision * mean, precision.sqrt()]);
-            let g = at(model.gram_diagonal, h);
-            set(gram, p * s + p, g);
-            set(resting, p, mean * (precision / (g + precision)));
-            for (q, &other) in order.iter().enumerate().take(p) {
-                let g = gram_entry(model, h, usize::from(other));
-                set(gram, p * s + q, g);
-                set(gram, q * s + p, g);
-            }
+            set(resting, p, mean * (precision / (at(model.gram_diagonal, h) + precision)));
         }
+        gather_gram(model, &order, gram);
         reference.fill(T::ZERO);
         Self { order, gram, b, slab, resting, reference, members: Vec::new() }
     }
@@ -62,21 +55,12 @@ impl<'m, T: Real> Block<'m, T> {
         memory: BlockMemory<'m, T>,
     ) -> Self {
         let BlockMemory { gram, b, slab, resting, reference } = memory;
-        let s = order.len();
         for (p, &latent) in order.iter().enumerate() {
             set(b, p, at(projection, usize::from(latent)));
         }
         // Maximal causes have no products of latents.
         if !gram.is_empty() {
-            for (p, &latent) in order.iter().enumerate() {
-                let h = usize::from(latent);
-                set(gram, p * s + p, at(model.gram_diagonal, h));
-                for (q, &other) in order.iter().enumerate().take(p) {
-                    let g = gram_entry(model, h, usize::from(other));
-                    set(gram, p * s + q, g);
-                    set(gram, q * s + p, g);
-                }
-            }
+            gather_gram(model, &order, gram);
         }
         reference.fill(T::ONE);
         Self { order, gram, b, slab, resting, reference, members: Vec::new() }
@@ -223,6 +207,20 @@ impl<'m, T: Real> Block<'m, T> {
         }
         for p in 0..s {
             exchange(self.gram, p * s + i, p * s + j);
+        }
+    }
+}
+
+/// G of the latents of `order`. (S x S)
+fn gather_gram<T: Real>(model: &Model<'_, T>, order: &[u16], gram: &mut [T]) {
+    let s = order.len();
+    for (p, &latent) in order.iter().enumerate() {
+        let h = usize::from(latent);
+        set(gram, p * s + p, at(model.gram_diagonal, h));
+        for (q, &other) in order.iter().enumerate().take(p) {
+            let g = gram_entry(model, h, usize::from(other));
+            set(gram, p * s + q, g);
+            set(gram, q * s + p, g);
         }
     }
 }

@@ -12,7 +12,8 @@ use crate::factor::Factor;
 use crate::grown::BranchMemory;
 use crate::math::Real;
 use crate::model::Shape;
-use crate::posterior::{Joint, negligible};
+use crate::posterior::negligible;
+use crate::single::joint;
 use crate::slices::{at, row, set, span_mut};
 use crate::states::Path;
 
@@ -109,31 +110,4 @@ fn bound<T: Real>(
     solution.fill(T::ZERO);
     factor.add_solution(forward, solution);
     most + prior * T::from_f64(max_active as f64)
-}
-
-/// The state that has these positions on.
-fn joint<T: Real>(
-    block: &Block<'_, T>,
-    path: &[u16],
-    factor: &mut Factor<'_, T>,
-    forward: &mut [T],
-) -> Joint<T> {
-    let missing = block.missing(path);
-    let mut joint = Joint::new(block.energy_without(missing));
-    for (k, &position) in path.iter().enumerate() {
-        let p = usize::from(position);
-        let [mean, precision, logit, _, root] = row(block.slab, p);
-        let gram = block.gram_row(p);
-        let g = path.iter().take(k).map(|&other| at(gram, usize::from(other)));
-        factor.couple(k, g, at(gram, p), precision);
-        let away = mean - at(block.reference, p);
-        let t = block.b_without(p, missing) + precision * away - factor.explained(k, forward);
-        set(forward, k, t);
-        factor.settle(k);
-        let variance = at(factor.pivot_inv, k);
-        joint.exponent += logit + T::HALF * (t * t * variance - precision * away * away);
-        joint.scale *= root * variance.sqrt();
-        joint = joint.settled();
-    }
-    joint
 }

@@ -11,6 +11,7 @@
 //! | `select` | b | a score per latent, the H' best |
 //! | `block` | the H' latents | their part of G, b and the prior: D and H are gone |
 //! | `reference` | a loud sample | a few latents that explain most of it, and what they leave |
+//! | `single` | a state | its log joint, by itself |
 //! | `core_set` | the block | the latents that are on in every state of weight |
 //! | `grown`, `table` | the block | all states, their log joints, their moments: two ways |
 //! | `posterior` | log joints | weights and sums |
@@ -52,6 +53,8 @@ mod reference;
 
 mod posterior;
 mod states;
+
+mod single;
 
 mod core_set;
 

@@ -69,9 +69,7 @@ pub trait Real:
     fn is_finite(self) -> bool;
 
     /// So many bits in nats.
-    fn from_bits_of_information(bits: u32) -> Self {
-        Self::from_f64(f64::from(bits) * core::f64::consts::LN_2)
-    }
+    fn nats(bits: u32) -> Self;
 
     /// The larger of the two; `self` when `other` is NaN.
     fn max(self, other: Self) -> Self {
@@ -116,6 +114,9 @@ impl Real for f32 {
     fn sqrt(self) -> Self {
         libm::sqrtf(self)
     }
+    fn nats(bits: u32) -> Self {
+        bits as f32 * core::f32::consts::LN_2
+    }
     fn ln_below(self) -> Self {
         ((self.to_bits() >> 23) as i32 - 127) as f32 * core::f32::consts::LN_2
     }
@@ -149,6 +150,9 @@ impl Real for f64 {
     }
     fn sqrt(self) -> Self {
         libm::sqrt(self)
+    }
+    fn nats(bits: u32) -> Self {
+        f64::from(bits) * core::f64::consts::LN_2
     }
     fn ln_below(self) -> Self {
         ((self.to_bits() >> 52) as i32 - 1023) as f64 * core::f64::consts::LN_2

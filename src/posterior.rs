@@ -36,7 +36,7 @@ impl<T: Real> Joint<T> {
 
 /// Nats below the best state at which states do not show, even if there are 2 to the power `state_bits` of them.
 pub(crate) fn negligible<T: Real>(state_bits: u32) -> T {
-    T::from_bits_of_information(state_bits + T::WEIGHT_BITS)
+    T::nats(state_bits + T::WEIGHT_BITS)
 }
 
 /// The continuous part of one state.

@@ -11,10 +11,10 @@ use crate::map::best_values;
 use crate::math::Real;
 use crate::model::{Model, States};
 use crate::outside::Outside;
-use crate::posterior::{Joint, Sums};
+use crate::posterior::Sums;
 use crate::reference::{PASSES, Scratch, leave, refine};
-use crate::select::gain;
-use crate::slices::{at, row, set};
+use crate::single::joint;
+use crate::slices::at;
 use crate::states::each_path;
 use crate::table::Tabled;
 
@@ -96,7 +96,8 @@ pub(crate) fn each_state<T: Real>(
         States::Grown => {
             let mut factor = Factor { rows: work.rows, pivot_inv: work.pivot_inv, coupling: work.coupling };
             each_path(positions, max_active, |path| {
-                visit(path, log_joint(&block, path, &mut factor, work.v));
+                let joint = joint(&block, path, &mut factor, work.v);
+                visit(path, joint.exponent + joint.scale.ln());
             });
         }
         States::Table(table) => {
@@ -104,37 +105,4 @@ pub(crate) fn each_state<T: Real>(
             each_path(positions, max_active, |path| visit(path, states.evaluate(path)));
         }
     }
-}
-
-/// The state that has these positions on, one latent eliminated after the other as in [`crate::grown`].
-fn log_joint<T: Real>(
-    block: &Block<'_, T>,
-    path: &[u16],
-    factor: &mut Factor<'_, T>,
-    forward: &mut [T],
-) -> T {
-    let missing = block.missing(path);
-    let mut joint = Joint::new(block.energy_without(missing));
-    for (k, position) in path.iter().enumerate() {
-        let p = usize::from(*position);
-        let [mean, precision, logit, pull, root] = row(block.slab, p);
-        let gram = block.gram_row(p);
-        let g = path.iter().take(k).map(|&other| at(gram, usize::from(other)));
-        let left = factor.couple(k, g, at(gram, p), precision);
-        let variance = at(factor.pivot_inv, k);
-        let seen = block.b_without(p, missing) - factor.explained(k, forward);
-        let (v, gained) = if block.members.contains(position) {
-            let away = mean - at(block.reference, p);
-            let v = seen + precision * away;
-            (v, T::HALF * (v * (v * variance) - precision * away * away))
-        } else {
-            (seen + pull, gain(seen, mean, pull, left, variance))
-        };
-        set(forward, k, v);
-        factor.settle(k);
-        joint.exponent += logit + gained;
-        joint.scale *= root * variance.sqrt();
-        joint = joint.settled();
-    }
-    joint.exponent + joint.scale.ln()
 }
