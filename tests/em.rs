@@ -6,14 +6,16 @@ use common::{Case, options, parameters};
 use spikelet::rng::Rng;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::Options;
-use spikelet_trainer::train::{Guard, Learned, Points, e_step, m_step};
+use spikelet_trainer::train::{Guard, Learned, Points, Update, e_step, m_step};
 
 /// No guard acts on the golden cases.
 const FREE: Guard = Guard { noise_floor: 0.0, prior_margin: 0.0, slab_floor: 0.0 };
 
-fn learned(case: &Case) -> Learned {
+fn update(case: &Case) -> Update {
     let lists = |word| case.lists("learned", word);
-    Learned { dictionary: lists("W"), prior: lists("pi"), slab: lists("mu"), noise: lists("sigma") }
+    let learned =
+        Learned { dictionary: lists("W"), prior: lists("pi"), slab: lists("mu"), noise: lists("sigma") };
+    Update::new(learned, FREE)
 }
 
 /// Relative to the largest entry.
@@ -58,7 +60,7 @@ fn one_step() {
         let statistics = e_step(&old, &options, &mut Points::new(data, old.dims), 2).unwrap();
         let before = case.array("free_energy").or_else(|| case.array("loglik_before")).unwrap();
         close(name, &[statistics.free_energy], &before, 1e-9);
-        let (new, warnings) = m_step(&old, &statistics, &learned(&case), &FREE).unwrap();
+        let (new, warnings) = m_step(&old, &statistics, &update(&case)).unwrap();
         assert_eq!(warnings, [], "{name}");
         compare(name, &new, &case);
     }
@@ -73,7 +75,7 @@ fn thirty_steps() {
     for expected in &trajectory[..30] {
         let statistics = e_step(&now, &options, &mut points, 1).unwrap();
         close("trajectory", &[statistics.free_energy], &[*expected], 1e-9);
-        now = m_step(&now, &statistics, &learned(&case), &FREE).unwrap().0;
+        now = m_step(&now, &statistics, &update(&case)).unwrap().0;
     }
     close(
         "trajectory",
@@ -138,7 +140,7 @@ fn exact_em_never_lowers_the_likelihood() {
             let gain = statistics.free_energy - last;
             assert!(gain >= -1e-9 * last.abs(), "iteration {iteration}: {gain:e}");
             last = statistics.free_energy;
-            now = m_step(&now, &statistics, &ALL, &FREE).unwrap().0;
+            now = m_step(&now, &statistics, &Update::new(ALL, FREE)).unwrap().0;
         }
     }
 }
@@ -190,7 +192,7 @@ fn what_data_cannot_support_is_guarded_and_said() {
     let mut said = Vec::new();
     for _ in 0..60 {
         let statistics = e_step(&now, &common::exact(6), &mut points, 1).unwrap();
-        let (new, warnings) = m_step(&now, &statistics, &ALL, &guard).unwrap();
+        let (new, warnings) = m_step(&now, &statistics, &Update::new(ALL, guard)).unwrap();
         new.check().unwrap();
         said.extend(warnings);
         now = new;

@@ -15,7 +15,7 @@ use spikelet::rng::Rng;
 use spikelet::{Detail, Inference, arena_len};
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
-use spikelet_trainer::train::{Guard, Learned, Points, e_step, m_step};
+use spikelet_trainer::train::{Guard, Learned, Points, Update, e_step, m_step};
 use std::time::Instant;
 
 /// D, H, H', gamma.
@@ -57,7 +57,7 @@ fn row([d, h, selected, max_active]: [usize; 4]) {
     let learned = Learned { dictionary: true, prior: true, slab: true, noise: true };
     let guard = Guard { noise_floor: 1e-9, prior_margin: 1e-9, slab_floor: 1e-9 };
     let m_time = shortest(|| {
-        let _ = m_step(&parameters, &statistics, &learned, &guard);
+        let _ = m_step(&parameters, &statistics, &Update::new(learned, guard));
     });
     let [selection, walk] = stages;
     let states =

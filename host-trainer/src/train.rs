@@ -6,6 +6,8 @@
 //! | [`statistics`] | the sums over points that an M-step needs, and their merging |
 //! | [`mod@e_step`] | a chunk of points to statistics, through the core's inference |
 //! | [`mod@m_step`] | statistics to parameters |
+//! | [`kinds`] | what is special to each kind of model |
+//! | `schedule` | temperature, noise on the dictionary, points that are left out |
 //! | `stepwise`, `revive` | EM on batches, and new directions for latents that do nothing |
 //! | [`whiten`] | data to white data, and a model of these back to one of the raw data |
 //! | [`settings`], [`init`] | what a run shall do, where it begins |
@@ -18,18 +20,20 @@
 pub mod choose;
 pub mod e_step;
 pub mod init;
+pub mod kinds;
 pub mod m_step;
 pub mod points;
 mod revive;
 pub mod run;
+mod schedule;
 pub mod settings;
 pub mod statistics;
 mod stepwise;
 pub mod whiten;
 
 pub use choose::{Prefer, choose};
-pub use e_step::{e_step, e_step_in};
-pub use m_step::{Guard, Learned, m_step};
+pub use e_step::{Task, e_step};
+pub use m_step::{Guard, Learned, Update, m_step};
 pub use points::Points;
 pub use run::{Next, State};
 pub use settings::Settings;

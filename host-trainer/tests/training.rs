@@ -3,9 +3,9 @@
 use spikelet::rng::Rng;
 use spikelet_trainer::data::write_npy_f32;
 use spikelet_trainer::metrics::amari;
-use spikelet_trainer::parameters::NoiseCov;
+use spikelet_trainer::parameters::{ModelKind, NoiseCov};
 use spikelet_trainer::train::choose::Prefer;
-use spikelet_trainer::train::settings::{Engine, InitForm, NoiseForm, Precision, SlabForm};
+use spikelet_trainer::train::settings::{Engine, InitForm, NoiseForm, Precision};
 use spikelet_trainer::train::{Next, Points, Settings, State};
 
 const D: usize = 4;
@@ -29,26 +29,7 @@ fn data(points: usize) -> Vec<f64> {
 }
 
 fn plain() -> Settings {
-    Settings {
-        model: "gsc".into(),
-        latents: D,
-        selected: D,
-        max_active: D,
-        singletons: true,
-        engine: Engine::Exact,
-        noise: NoiseForm::Shared,
-        slab: SlabForm::Diagonal,
-        whiten: false,
-        precision: Precision::F64,
-        batch: 0,
-        init: InitForm::Random,
-        iterations: 6,
-        restarts: 2,
-        prefer: Prefer::FreeEnergy,
-        tolerance: 0.0,
-        noise_floor: 1e-5,
-        seed: 3,
-    }
+    Settings { iterations: 6, restarts: 2, seed: 3, ..Settings::new(ModelKind::Gsc, D) }
 }
 
 /// All ways to train that these tests go.

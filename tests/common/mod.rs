@@ -32,6 +32,10 @@ impl Case {
         self.json[key].as_f64().expect(key)
     }
 
+    pub fn optional(&self, key: &str) -> Option<f64> {
+        self.json[key].as_f64()
+    }
+
     pub fn flag(&self, key: &str) -> bool {
         self.json[key].as_bool().expect(key)
     }

@@ -4,33 +4,13 @@ use super::mixtures::{mean_square, normal_matrix};
 use spikelet::rng::Rng;
 use spikelet_trainer::Result;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
-use spikelet_trainer::train::choose::Prefer;
 use spikelet_trainer::train::run::Start;
-use spikelet_trainer::train::settings::{Engine, InitForm, NoiseForm, Precision, SlabForm};
+use spikelet_trainer::train::settings::{Engine, SlabForm};
 use spikelet_trainer::train::{Next, Points, Settings, State};
 
 /// Exact EM for W, pi and one noise variance, one start, as in paper 001; experiments change what they must.
 pub fn exact(latents: usize, iterations: usize, seed: u64) -> Settings {
-    Settings {
-        model: "gsc".into(),
-        latents,
-        selected: latents,
-        max_active: latents,
-        singletons: true,
-        engine: Engine::Exact,
-        noise: NoiseForm::Shared,
-        slab: SlabForm::Unit,
-        whiten: false,
-        precision: Precision::F64,
-        batch: 0,
-        init: InitForm::Random,
-        iterations,
-        restarts: 1,
-        prefer: Prefer::FreeEnergy,
-        tolerance: 0.0,
-        noise_floor: 1e-5,
-        seed,
-    }
+    Settings { slab: SlabForm::Unit, iterations, seed, ..Settings::new(ModelKind::Gsc, latents) }
 }
 
 /// The same with truncated posteriors.

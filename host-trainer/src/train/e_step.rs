@@ -10,15 +10,17 @@
 mod lane;
 
 use super::points::Points;
+use super::settings::Precision;
 use super::statistics::Statistics;
 use crate::parameters::Parameters;
 use crate::prepare::Options;
 use crate::{Error, Result};
-use lane::{Job, Lane};
+use lane::{Job, Lane, Wanted};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-pub use lane::{Poor, Scalar};
+pub use lane::Poor;
+use lane::Scalar;
 
 /// Points per matrix product, at most.
 pub const CHUNK: usize = 256;
@@ -27,6 +29,19 @@ const LEAST_CHUNK: usize = 32;
 /// Sums kept apart, at most, whatever the number of threads: enough for any desktop, little memory.
 pub const LANES: usize = 16;
 
+/// What an E-step shall do.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// The model.
+    pub parameters: &'a Parameters,
+    /// How inference runs.
+    pub options: &'a Options,
+    /// T, 1 for the posterior itself.
+    pub temperature: f64,
+    /// Points with less evidence count in the free energy only.
+    pub least_evidence: f64,
+}
+
 /// Statistics of all points under the parameters, in `f64`.
 pub fn e_step(
     parameters: &Parameters,
@@ -34,42 +49,51 @@ pub fn e_step(
     points: &mut Points,
     threads: usize,
 ) -> Result<Statistics> {
-    e_step_in::<f64>(parameters, options, points, threads)
+    Ok(Task::new(parameters, options).run(points, threads, Precision::F64)?.0)
 }
 
-/// Statistics of all points under the parameters, the inference in `T`.
-pub fn e_step_in<T: Scalar>(
-    parameters: &Parameters,
-    options: &Options,
-    points: &mut Points,
-    threads: usize,
-) -> Result<Statistics> {
-    let job = Job::<T>::new(parameters, options)?;
-    let size = chunk_len(points.len());
-    let mut lanes = Lanes::new(&job, points.len().div_ceil(size));
-    let (mut start, mut block) = (0, Vec::new());
-    while points.read(start, LANES * size, &mut block)? > 0 {
-        lanes.run(&job, &block, start, size, threads)?;
-        start += block.len() / parameters.dims;
+impl<'a> Task<'a> {
+    /// The posterior itself, of all points.
+    pub fn new(parameters: &'a Parameters, options: &'a Options) -> Self {
+        Self { parameters, options, temperature: 1.0, least_evidence: f64::NEG_INFINITY }
     }
-    Ok(lanes.finish(parameters).0)
-}
 
-/// Statistics of a few points (N x D), the inference in `T`; of every chunk also the point explained worst.
-pub fn e_step_of<T: Scalar>(
-    parameters: &Parameters,
-    options: &Options,
-    points: &[f64],
-    threads: usize,
-) -> Result<(Statistics, Vec<Poor>)> {
-    let job = Job::<T>::new(parameters, options)?;
-    let count = points.len() / parameters.dims;
-    let size = chunk_len(count);
-    let mut lanes = Lanes::new(&job, count.div_ceil(size));
-    for (i, block) in points.chunks(LANES * size * parameters.dims).enumerate() {
-        lanes.run(&job, block, i * LANES * size, size, threads)?;
+    /// Statistics of the points, and of every chunk the point explained worst.
+    pub fn run(
+        &self,
+        points: &mut Points,
+        threads: usize,
+        precision: Precision,
+    ) -> Result<(Statistics, Vec<Poor>)> {
+        Ok(match precision {
+            Precision::F64 => {
+                self.run_in::<f64>(points, threads, Wanted::Statistics)?.finish(self.parameters)
+            }
+            Precision::F32 => {
+                self.run_in::<f32>(points, threads, Wanted::Statistics)?.finish(self.parameters)
+            }
+        })
     }
-    Ok(lanes.finish(parameters))
+
+    /// ln p(y) of the points over the kept states, in no particular order.
+    pub fn evidences(&self, points: &mut Points, threads: usize, precision: Precision) -> Result<Vec<f64>> {
+        Ok(match precision {
+            Precision::F64 => self.run_in::<f64>(points, threads, Wanted::Evidences)?.evidences(),
+            Precision::F32 => self.run_in::<f32>(points, threads, Wanted::Evidences)?.evidences(),
+        })
+    }
+
+    fn run_in<T: Scalar>(&self, points: &mut Points, threads: usize, wanted: Wanted) -> Result<Lanes<T>> {
+        let job = Job::<T>::new(self, wanted)?;
+        let size = chunk_len(points.len());
+        let mut lanes = Lanes::new(&job, points.len().div_ceil(size));
+        let (mut start, mut block) = (0, Vec::new());
+        while points.read(start, LANES * size, &mut block)? > 0 {
+            lanes.run(&job, &block, start, size, threads)?;
+            start += block.len() / self.parameters.dims;
+        }
+        Ok(lanes)
+    }
 }
 
 /// Points per chunk: few enough that all lanes get some, by the number of points only.
@@ -110,6 +134,11 @@ impl<T: Scalar> Lanes<T> {
             let joined = others.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(broken())));
             joined.fold(own, |result, other| result.and(other))
         })
+    }
+
+    fn evidences(self) -> Vec<f64> {
+        let lanes = self.0.into_iter().map(|lane| lane.into_inner().unwrap_or_else(|l| l.into_inner()));
+        lanes.flat_map(|lane| lane.evidences).collect()
     }
 
     fn finish(self, parameters: &Parameters) -> (Statistics, Vec<Poor>) {

@@ -1,63 +1,98 @@
 //! Where a start begins.
 //!
-//! The columns of W are random directions coloured by the covariance C of the data, W = C^(1/2) X with
-//! X standard normal, scaled so that the model's covariance equals the data's on average: H pi W W^T.
-//! Against white random columns this spends no iterations on learning second-order statistics. Noise
-//! starts at the data's variance (everything is noise until the dictionary explains it), pi at two
-//! latents on at a time, at most one half.
+//! Latents of any sign: columns are random directions coloured by the covariance C of the data, W = C^(1/2) X with
+//! X standard normal, scaled so that the model's covariance equals the data's on average: H pi W W^T. Against
+//! white random columns this spends no iterations on learning second-order statistics. Where a latent that is on is just
+//! that, columns also share the mean of the data, since only they can explain it.
+//!
+//! Latents at or above zero: the mean of the data, each entry off by a third of it (002).
+//!
+//! Noise starts at the data's variance (everything is noise until the dictionary explains it), pi at two
+//! latents on at a time, at most one half, unless the settings say otherwise.
 
+use super::kinds;
 use super::points::Points;
 use super::settings::{InitForm, NoiseForm, Settings, SlabForm};
 use super::whiten::Spectrum;
 use crate::Result;
-use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
+use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use spikelet::rng::Rng;
 
-/// Random parameters for start number `restart` on data with this covariance (D x D).
-pub fn init(
-    settings: &Settings,
-    covariance: &[f64],
-    points: &mut Points,
-    restart: usize,
-) -> Result<Parameters> {
+/// What a start must know of the data.
+pub struct Scene {
+    /// Mean of every dimension. (D)
+    pub mean: Vec<f64>,
+    /// C, about the mean. (D x D)
+    pub covariance: Vec<f64>,
+    /// Mean of the variances.
+    pub variance: f64,
+    /// Whether latents have a slab, which may have any sign.
+    pub has_slab: bool,
+}
+
+/// Random parameters for start number `restart`.
+pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: usize) -> Result<Parameters> {
     let (dims, h) = (points.dims(), settings.latents);
     let d = dims;
-    // Starts are streams of their own, so that start 3 is the same whether or not 1 and 2 ran.
-    let mut rng = Rng::new(settings.seed.wrapping_add((restart as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-    let variance = (0..d).map(|i| covariance[i * d + i]).sum::<f64>() / d as f64;
-    let prior = (2.0 / h as f64).min(0.5);
-    let scale = 1.0 / (h as f64 * prior).sqrt();
-    let dictionary = match settings.init {
-        InitForm::Random => {
-            let root = square_root(covariance, d, variance);
-            let white: Vec<f64> = (0..d * h).map(|_| scale * rng.normal::<f64>()).collect();
-            let entry = |i: usize, j: usize| (0..d).map(|k| root[i * d + k] * white[k * h + j]).sum();
-            (0..d * h).map(|e| entry(e / h, e % h)).collect()
+    let mut rng = Rng::new(stream(settings.seed, restart));
+    let prior = settings.first_prior.unwrap_or((2.0 / h as f64).min(0.5));
+    let kind = settings.model;
+    let mut dictionary = match settings.init {
+        InitForm::Random => (kinds::of(kind).first)(scene, h, prior, &mut rng),
+        InitForm::Data => {
+            let norm = (d as f64 * scene.variance / (h as f64 * prior)).sqrt();
+            drawn(points, h, norm, &mut rng)?
         }
-        InitForm::Data => drawn(points, h, scale * (d as f64 * variance).sqrt(), &mut rng)?,
     };
+    if kind.kind().is_non_negative() {
+        dictionary.iter_mut().for_each(|w| *w = w.max(0.0));
+    }
+    let variance = settings.first_noise.unwrap_or(scene.variance);
+    let square = |n: usize, on: f64| (0..n * n).map(|e| if e / n == e % n { on } else { 0.0 }).collect();
     Ok(Parameters {
-        kind: ModelKind::Gsc,
+        kind,
         dims,
         latents: h,
         dictionary,
         prior: vec![prior; h],
-        slab_mean: vec![0.0; h],
+        slab_mean: vec![0.0; if scene.has_slab { h } else { 0 }],
         slab_cov: match settings.slab {
-            SlabForm::Unit => SlabCov::Unit,
-            SlabForm::Diagonal => SlabCov::Diagonal(vec![1.0; h]),
-            SlabForm::Full => {
-                SlabCov::Full((0..h * h).map(|e| f64::from(u8::from(e / h == e % h))).collect())
-            }
+            SlabForm::Diagonal if scene.has_slab => SlabCov::Diagonal(vec![1.0; h]),
+            SlabForm::Full if scene.has_slab => SlabCov::Full(square(h, 1.0)),
+            _ => SlabCov::Unit,
         },
         noise: match settings.noise {
             NoiseForm::Shared => NoiseCov::Shared(variance),
             NoiseForm::Diagonal => NoiseCov::Diagonal(vec![variance; d]),
-            NoiseForm::Full => {
-                NoiseCov::Full((0..d * d).map(|e| if e / d == e % d { variance } else { 0.0 }).collect())
-            }
+            NoiseForm::Full => NoiseCov::Full(square(d, variance)),
         },
     })
+}
+
+/// Starts have streams of their own, so that start 3 is the same whether or not 1 and 2 ran.
+pub(super) fn stream(seed: u64, restart: usize) -> u64 {
+    seed.wrapping_add((restart as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// Random directions with the covariance of the data.
+pub fn coloured(scene: &Scene, h: usize, prior: f64, rng: &mut Rng) -> Vec<f64> {
+    let (d, scale) = (scene.mean.len(), 1.0 / (h as f64 * prior).sqrt());
+    // Directions without variance get a thousandth of the mean one.
+    let floor = 1e-6 * scene.variance;
+    let root = Spectrum::new(&scene.covariance, d).map(|v| v.max(floor).sqrt());
+    let white: Vec<f64> = (0..d * h).map(|_| scale * rng.normal::<f64>()).collect();
+    let entry = |i: usize, j: usize| (0..d).map(|k| root[i * d + k] * white[k * h + j]).sum::<f64>();
+    let common = |i: usize| if scene.has_slab { 0.0 } else { scene.mean[i] / (h as f64 * prior) };
+    (0..d * h).map(|e| common(e / h) + entry(e / h, e % h)).collect()
+}
+
+/// The mean of the data, each entry off by a third of it, and nowhere zero: from there it would not move.
+pub fn around_the_mean(scene: &Scene, h: usize, _prior: f64, rng: &mut Rng) -> Vec<f64> {
+    let overall = scene.mean.iter().map(|m| m.abs()).sum::<f64>() / scene.mean.len() as f64;
+    let overall = if overall > 0.0 { overall } else { scene.variance.sqrt() };
+    let mut entry = |mean: f64| (mean * (1.0 + rng.normal::<f64>() / 3.0)).max(0.01 * mean);
+    let means = scene.mean.iter().map(|m| m.abs().max(0.05 * overall));
+    means.flat_map(|mean| vec![mean; h]).map(&mut entry).collect()
 }
 
 /// Points drawn at random as columns, all of the same norm. (D x H)
@@ -75,10 +110,4 @@ fn drawn(points: &mut Points, h: usize, norm: f64, rng: &mut Rng) -> Result<Vec<
         }
     }
     Ok(dictionary)
-}
-
-/// Symmetric square root; directions without variance get a thousandth of the mean.
-fn square_root(covariance: &[f64], d: usize, variance: f64) -> Vec<f64> {
-    let floor = 1e-6 * variance;
-    Spectrum::new(covariance, d).map(|v| v.max(floor).sqrt())
 }

@@ -1,24 +1,45 @@
-//! The M-step of Gaussian sparse coding: statistics to parameters, in closed form.
+//! The M-step: statistics to parameters, in closed form.
+//!
+//! Dictionary and noise are the business of each kind of model ([`kinds`]), the slab has a file of its own, and the
+//! prior is the same for all:
 //!
 //! ```text
-//! W     = (sum y <x>^T) (sum <x x^T>)^-1          pi_h = mean <s_h>        mu_h = sum <x_h> / sum <s_h>
-//! psi_h^2 = sum <x_h^2> / sum <s_h> - mu_h^2      Sigma = 1/N sum <(y - W x)(y - W x)^T>
+//! pi_h = mean <s_h>                      or their mean over all latents, where they share one
+//! pi_h = mean <s_h> A / B_h              A = p(|s| <= gamma),  B_h = p(|s| <= gamma given s_h = 1)
 //! ```
 //!
-//! with the new mu in psi^2 and the new W in Sigma (000 eq. 6-10, corrected: `<x x^T>` in the noise). A full slab is
-//! learned from all of z, also where s is 0 (000 eq. 8-9 hold for a diagonal one only):
-//!
-//! ```text
-//! mu = mean <z>        Psi = mean <z z^T> - mu mu^T
-//! ```
+//! The second line is for truncated models (002 eq. 11-12, there for a shared pi): of points with at most gamma latents on,
+//! fewer are on than the prior says.
 //!
 //! Updates that the data cannot support are guarded, and every guard that acted is named once.
 
+use super::kinds::{self, slab};
+use super::settings::{PriorForm, Rule};
 use super::statistics::Statistics;
-use crate::parameters::{NoiseCov, Parameters, SlabCov};
+use crate::parameters::Parameters;
 use crate::{Error, Result};
-use faer::linalg::solvers::Solve;
-use faer::{Mat, MatRef, Side};
+
+/// What an M-step shall do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Update {
+    /// Which parameters change.
+    pub learned: Learned,
+    /// Limits.
+    pub guard: Guard,
+    /// One pi for all latents, or one each.
+    pub prior: PriorForm,
+    /// gamma, where pi is that of a truncated model.
+    pub truncated_at: Option<usize>,
+    /// How a dictionary stays at or above zero.
+    pub rule: Rule,
+}
+
+impl Update {
+    /// Of Gaussian sparse coding.
+    pub fn new(learned: Learned, guard: Guard) -> Self {
+        Self { learned, guard, prior: PriorForm::Each, truncated_at: None, rule: Rule::Clamp }
+    }
+}
 
 /// Which parameters the M-step changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +48,7 @@ pub struct Learned {
     pub dictionary: bool,
     /// pi.
     pub prior: bool,
-    /// mu and psi^2; false for a unit slab.
+    /// mu and psi^2; false for a unit slab, and without meaning where there is none.
     pub slab: bool,
     /// Sigma.
     pub noise: bool,
@@ -61,133 +82,69 @@ pub enum Warning {
 pub fn m_step(
     parameters: &Parameters,
     statistics: &Statistics,
-    learned: &Learned,
-    guard: &Guard,
+    update: &Update,
 ) -> Result<(Parameters, Vec<Warning>)> {
     if statistics.points == 0 {
         return Err(Error::input("no points", "the data", "give at least one"));
     }
+    let Update { learned, guard, .. } = update;
+    let training = kinds::of(parameters.kind);
     let mut warnings = Vec::new();
     let mut new = parameters.clone();
-    let n = statistics.points as f64;
     // A latent that is on for less than a thousandth of one point has nothing to say.
     let dead: Vec<bool> = statistics.activity.iter().map(|&on| on < 1e-3).collect();
     warnings.extend(dead.iter().enumerate().filter(|(_, dead)| **dead).map(|(h, _)| Warning::Dead(h)));
     if learned.dictionary {
-        new.dictionary = dictionary(parameters, statistics, &dead, &mut warnings);
+        new.dictionary = (training.dictionary)(parameters, statistics, &dead, update, &mut warnings);
     }
     if learned.prior {
-        let margin = guard.prior_margin;
-        new.prior = statistics.activity.iter().map(|on| (on / n).clamp(margin, 1.0 - margin)).collect();
+        new.prior = prior(parameters, statistics, update);
     }
-    if let (true, SlabCov::Full(_)) = (learned.slab, &parameters.slab_cov) {
-        let h = parameters.latents;
-        new.slab_mean = statistics.slab.iter().map(|sum| sum / n).collect();
-        let (mu, second) = (&new.slab_mean, &statistics.slab_second);
-        let psi: Vec<f64> = (0..h * h).map(|e| second[e] / n - mu[e / h] * mu[e % h]).collect();
-        new.slab_cov = SlabCov::Full(lift_eigenvalues(&psi, h, guard.slab_floor).0);
-    } else if learned.slab {
-        let mut variances = parameters.slab_variances();
-        for h in (0..parameters.latents).filter(|&h| !dead[h]) {
-            let on = statistics.activity[h];
-            let mean = statistics.mean[h] / on;
-            new.slab_mean[h] = mean;
-            variances[h] = (statistics.second_moment(h, h) / on - mean * mean).max(guard.slab_floor);
-        }
-        new.slab_cov = SlabCov::Diagonal(variances);
+    if learned.slab && parameters.kind.kind().has_slab() {
+        slab::learn(&mut new, statistics, &dead, guard.slab_floor);
     }
     if learned.noise {
-        new.noise = noise(&new, statistics, guard.noise_floor, &mut warnings);
+        new.noise = (training.noise)(&new, statistics, guard.noise_floor, &mut warnings);
     }
     Ok((new, warnings))
 }
 
-/// Solves W (sum <x x^T>) = sum y <x>^T.
-fn dictionary(
-    parameters: &Parameters,
-    sums: &Statistics,
-    dead: &[bool],
-    warnings: &mut Vec<Warning>,
-) -> Vec<f64> {
-    let (d, h) = (parameters.dims, parameters.latents);
-    let scale = (0..h).map(|i| sums.second_moment(i, i)).fold(0.0, f64::max);
-    // A dead latent keeps its column: its row of the system says W_h = W_h.
-    let entry = |i: usize, j: usize| match (dead[i] || dead[j], i == j) {
-        (false, _) => sums.second_moment(i, j),
-        (true, true) => scale.max(f64::MIN_POSITIVE),
-        (true, false) => 0.0,
-    };
-    let right = Mat::from_fn(h, d, |i, j| match dead[i] {
-        false => sums.cross[j * h + i],
-        true => scale.max(f64::MIN_POSITIVE) * parameters.dictionary[j * h + i],
-    });
-    // The smallest ridge that makes the system definite; none in the ordinary case.
-    for ridge in [0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-3] {
-        let system = Mat::from_fn(h, h, |i, j| entry(i, j) + if i == j { ridge * scale } else { 0.0 });
-        if let Ok(factor) = system.llt(Side::Lower) {
-            let solution = factor.solve(&right);
-            if (0..h * d).all(|e| solution[(e % h, e / h)].is_finite()) {
-                if ridge > 0.0 {
-                    warnings.push(Warning::Singular);
-                }
-                return (0..d * h).map(|e| solution[(e % h, e / h)]).collect();
-            }
+/// pi, inside its margins.
+fn prior(parameters: &Parameters, sums: &Statistics, update: &Update) -> Vec<f64> {
+    let (h, n, margin) = (parameters.latents, sums.points as f64, update.guard.prior_margin);
+    let mut prior: Vec<f64> = sums.activity.iter().map(|on| on / n).collect();
+    if update.prior == PriorForm::Shared {
+        prior = vec![prior.iter().sum::<f64>() / h as f64; h];
+    }
+    if let Some(most) = update.truncated_at.filter(|&most| most < h) {
+        let kept = at_most(&parameters.prior, None, most);
+        let correction = |i: usize| kept / at_most(&parameters.prior, Some(i), most - 1);
+        let first = correction(0);
+        for (i, pi) in prior.iter_mut().enumerate() {
+            *pi *= if update.prior == PriorForm::Shared { first } else { correction(i) };
         }
     }
-    warnings.push(Warning::Singular);
-    parameters.dictionary.clone()
+    prior.iter().map(|pi| pi.clamp(margin, 1.0 - margin)).collect()
 }
 
-/// 1/N sum <(y - W x)(y - W x)^T> with the given (new) W, as much of it as the noise model has.
-fn noise(new: &Parameters, sums: &Statistics, floor: f64, warnings: &mut Vec<Warning>) -> NoiseCov {
-    let (d, h, n) = (new.dims, new.latents, sums.points as f64);
-    let w = |i: usize, j: usize| new.dictionary[i * h + j];
-    // W (sum <x x^T>), one row per dimension
-    let moments = Mat::from_fn(h, h, |i, j| sums.second_moment(i, j));
-    let spread = MatRef::from_row_major_slice(&new.dictionary, d, h) * moments;
-    let entry = |i: usize, k: usize, power: f64| {
-        let crossed: f64 =
-            (0..h).map(|j| w(i, j) * sums.cross[k * h + j] + w(k, j) * sums.cross[i * h + j]).sum();
-        let explained: f64 = (0..h).map(|j| spread[(i, j)] * w(k, j)).sum();
-        (power - crossed + explained) / n
-    };
-    let mut floored = |variance: f64| {
-        if variance > floor {
-            return variance;
-        }
-        warnings.push(Warning::NoiseFloor);
-        floor
-    };
-    match &new.noise {
-        NoiseCov::Shared(_) => {
-            let sum: f64 = (0..d).map(|i| entry(i, i, sums.power[i])).sum();
-            NoiseCov::Shared(floored(sum / d as f64))
-        }
-        NoiseCov::Diagonal(_) => {
-            NoiseCov::Diagonal((0..d).map(|i| floored(entry(i, i, sums.power[i]))).collect())
-        }
-        NoiseCov::Full(_) => {
-            let sigma: Vec<f64> = (0..d * d).map(|e| entry(e / d, e % d, sums.power[e])).collect();
-            let (sigma, lifted) = lift_eigenvalues(&sigma, d, floor);
-            if lifted {
-                warnings.push(Warning::NoiseFloor);
-            }
-            NoiseCov::Full(sigma)
+/// p(|s| <= most), with one latent left out where told so.
+pub(super) fn at_most(prior: &[f64], without: Option<usize>, most: usize) -> f64 {
+    // p(|s| = k) of the latents so far
+    let mut counts = vec![0.0; most + 1];
+    counts[0] = 1.0;
+    for (_, pi) in prior.iter().enumerate().filter(|(h, _)| Some(*h) != without) {
+        for k in (0..=most).rev() {
+            counts[k] = (1.0 - pi) * counts[k] + if k > 0 { pi * counts[k - 1] } else { 0.0 };
         }
     }
+    counts.iter().sum()
 }
 
-/// The covariance with no eigenvalue below `floor`, and whether any was.
-fn lift_eigenvalues(sigma: &[f64], d: usize, floor: f64) -> (Vec<f64>, bool) {
-    let symmetric = Mat::from_fn(d, d, |i, j| 0.5 * (sigma[i * d + j] + sigma[j * d + i]));
-    let Ok(eigen) = symmetric.self_adjoint_eigen(Side::Lower) else {
-        let diagonal = |e: usize| if e / d == e % d { sigma[e].max(floor) } else { 0.0 };
-        return ((0..d * d).map(diagonal).collect(), true);
-    };
-    let (u, values) = (eigen.U(), eigen.S().column_vector());
-    if (0..d).all(|k| values[k] > floor) {
-        return ((0..d * d).map(|e| symmetric[(e / d, e % d)]).collect(), false);
+/// The variance, or the floor and a warning.
+pub(super) fn floored(variance: f64, floor: f64, warnings: &mut Vec<Warning>) -> f64 {
+    if variance > floor {
+        return variance;
     }
-    let entry = |i: usize, j: usize| (0..d).map(|k| u[(i, k)] * values[k].max(floor) * u[(j, k)]).sum();
-    ((0..d * d).map(|e| entry(e / d, e % d)).collect(), true)
+    warnings.push(Warning::NoiseFloor);
+    floor
 }

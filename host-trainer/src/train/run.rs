@@ -5,11 +5,12 @@
 //! in the same bits as one that was never interrupted.
 
 use super::choose::{Candidate, Prefer, choose};
-use super::e_step::{self, Poor, e_step_in};
-use super::init::init;
-use super::m_step::{Guard, Warning, m_step};
+use super::e_step::{Poor, Task};
+use super::init::{Scene, init};
+use super::m_step::{Guard, Update, Warning, m_step};
 use super::points::Points;
-use super::settings::{Precision, Settings};
+use super::schedule::threshold;
+use super::settings::Settings;
 use super::statistics::Statistics;
 use super::stepwise;
 use super::whiten::Whitening;
@@ -29,6 +30,17 @@ pub struct Step {
     pub free_energy: f64,
     /// Time since the start began.
     pub seconds: f64,
+    /// T, where it is not 1: F is then that of p(y, s)^(1/T).
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub temperature: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn is_one(temperature: &f64) -> bool {
+    *temperature == 1.0
 }
 
 /// One start, as far as it has come.
@@ -79,10 +91,10 @@ pub enum Next {
     Stop,
 }
 
-/// Mean and covariance of the data, and what follows from them for a run.
+/// The data at a glance, and what follows for a run.
 struct Data {
-    covariance: Vec<f64>,
-    guard: Guard,
+    scene: Scene,
+    update: Update,
 }
 
 impl Data {
@@ -91,7 +103,7 @@ impl Data {
             return Err(Error::input("no points", "DATA", "give at least one"));
         }
         let d = points.dims();
-        let (_, covariance) = points.covariance()?;
+        let (mean, covariance) = points.covariance()?;
         let variance = (0..d).map(|i| covariance[i * d + i]).sum::<f64>() / d as f64;
         if covariance.iter().any(|c| !c.is_finite()) {
             let what = "the numbers are so large that their squares overflow";
@@ -101,7 +113,8 @@ impl Data {
         let variance = if variance > 0.0 { variance } else { 1.0 };
         let guard =
             Guard { noise_floor: settings.noise_floor * variance, prior_margin: 1e-9, slab_floor: 1e-6 };
-        Ok(Self { covariance, guard })
+        let has_slab = settings.model.kind().has_slab();
+        Ok(Self { scene: Scene { mean, covariance, variance, has_slab }, update: settings.update(guard) })
     }
 }
 
@@ -111,7 +124,7 @@ impl State {
         let mut data = Data::new(&settings, points)?;
         let mut whitening = None;
         if settings.whiten {
-            let found = Whitening::new(&data.covariance, points.dims());
+            let found = Whitening::new(&data.scene.covariance, points.dims());
             points.whiten(&found);
             data = Data::new(&settings, points)?;
             whitening = Some(found);
@@ -187,30 +200,34 @@ impl State {
         let iteration = now.history.len();
         // ln p(y) = ln p(V y) + ln |det V| for every point.
         let offset = self.whitening.as_ref().map_or(0.0, |w| w.log_det * points.len() as f64);
+        // The last E-step tells what the parameters are worth, not how warm they are.
+        let enough = !settings.has_schedule() && (settings.batch == 0 || iteration >= stepwise::LEAST_PASSES);
+        let settled = |history: &[Step]| enough && converged(history, settings.tolerance);
+        // Of a pass F is known only roughly, so it takes an E-step over all points to end.
+        let ends = iteration >= settings.iterations || (settings.batch > 0 && settled(&now.history));
+        let temperature = if ends { 1.0 } else { settings.temperature_at(iteration) };
         let push = |history: &mut Vec<Step>, free_energy: f64| {
             let seconds = before + begun.elapsed().as_secs_f64();
-            history.push(Step { iteration, free_energy: free_energy + offset, seconds });
+            history.push(Step { iteration, free_energy: free_energy + offset, seconds, temperature });
         };
-        // Of a pass F is known only roughly, so it takes an E-step over all points to end.
-        let enough = settings.batch == 0 || iteration >= stepwise::LEAST_PASSES;
-        let ends =
-            iteration >= settings.iterations || (enough && converged(&now.history, settings.tolerance));
         if settings.batch > 0 && !ends {
-            let (free_energy, warnings) = stepwise::pass(settings, now, points, threads, &data.guard)?;
+            let (free_energy, warnings) = stepwise::pass(settings, now, points, threads, &data.update)?;
             push(&mut now.history, free_energy);
             now.warnings.extend(warnings.iter().map(words));
-            return Ok(());
+        } else {
+            let kept = if ends { 1.0 } else { settings.kept_at(iteration, &now.parameters.prior) };
+            let (statistics, _) = e_step(settings, &now.parameters, (temperature, kept), points, threads)?;
+            push(&mut now.history, statistics.free_energy);
+            if ends || settled(&now.history) {
+                now.finished = true;
+                now.sums = None;
+                return Ok(());
+            }
+            let (new, warnings) = m_step(&now.parameters, &statistics, &data.update)?;
+            now.parameters = new;
+            now.warnings.extend(warnings.iter().map(words));
         }
-        let statistics = e_step_all(settings, &now.parameters, points, threads)?;
-        push(&mut now.history, statistics.free_energy);
-        if ends || converged(&now.history, settings.tolerance) {
-            now.finished = true;
-            now.sums = None;
-            return Ok(());
-        }
-        let (new, warnings) = m_step(&now.parameters, &statistics, &settings.learned(), &data.guard)?;
-        now.parameters = new;
-        now.warnings.extend(warnings.iter().map(words));
+        settings.disturb(&mut now.parameters, data.scene.variance.sqrt(), now.number, iteration);
         Ok(())
     }
 }
@@ -225,30 +242,20 @@ fn converged(history: &[Step], tolerance: f64) -> bool {
     }
 }
 
-/// The E-step over all points, in the precision that is asked for.
-fn e_step_all(
+/// The E-step at a temperature; only the best explained part of the points counts.
+pub(super) fn e_step(
     settings: &Settings,
     parameters: &Parameters,
+    (temperature, kept): (f64, f64),
     points: &mut Points,
     threads: usize,
-) -> Result<Statistics> {
-    match settings.precision {
-        Precision::F64 => e_step_in::<f64>(parameters, &settings.options(), points, threads),
-        Precision::F32 => e_step_in::<f32>(parameters, &settings.options(), points, threads),
-    }
-}
-
-/// The E-step over a batch, in the precision that is asked for.
-pub(super) fn e_step_of(
-    settings: &Settings,
-    parameters: &Parameters,
-    batch: &[f64],
-    threads: usize,
 ) -> Result<(Statistics, Vec<Poor>)> {
-    match settings.precision {
-        Precision::F64 => e_step::e_step_of::<f64>(parameters, &settings.options(), batch, threads),
-        Precision::F32 => e_step::e_step_of::<f32>(parameters, &settings.options(), batch, threads),
+    let options = settings.options();
+    let mut task = Task { temperature, ..Task::new(parameters, &options) };
+    if kept < 1.0 {
+        task.least_evidence = threshold(task.evidences(points, threads, settings.precision)?, kept);
     }
+    task.run(points, threads, settings.precision)
 }
 
 fn candidates<'a>(starts: impl Iterator<Item = &'a Start>) -> Vec<Candidate<'a>> {
@@ -256,12 +263,12 @@ fn candidates<'a>(starts: impl Iterator<Item = &'a Start>) -> Vec<Candidate<'a>>
 }
 
 fn start(settings: &Settings, data: &Data, points: &mut Points, number: usize) -> Result<Start> {
-    let mut parameters = init(settings, &data.covariance, points, number)?;
+    let mut parameters = init(settings, &data.scene, points, number)?;
     // Constant data: a dictionary of zeros would never move.
     if parameters.dictionary.iter().all(|&w| w == 0.0) {
         parameters.dictionary.fill(1.0);
     }
-    raise(&mut parameters, data.guard.noise_floor);
+    raise(&mut parameters, data.update.guard.noise_floor);
     let (history, warnings) = (Vec::new(), BTreeSet::new());
     Ok(Start { number, parameters, history, warnings, sums: None, finished: false })
 }

@@ -1,7 +1,9 @@
 //! What a run shall do; the part of it that decides the result is written beside every model.
 
 use super::choose::Prefer;
-use super::m_step::Learned;
+use super::kinds;
+use super::m_step::{Guard, Learned, Update};
+use crate::parameters::ModelKind;
 use crate::prepare::{GramName, Options, SelectionName};
 use serde::{Deserialize, Serialize};
 
@@ -59,11 +61,41 @@ pub enum InitForm {
     Data,
 }
 
+/// Whether latents have the same prior.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PriorForm {
+    /// One for all latents
+    Shared,
+    /// One per latent
+    Each,
+}
+
+/// How a dictionary is kept at or above zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rule {
+    /// The best one of any sign, negative entries set to 0
+    Clamp,
+    /// Entries multiplied by positive factors
+    Multiply,
+}
+
+/// A parameter that can be left as it was at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fixed {
+    /// How often latents are on
+    Pi,
+    /// The noise variance
+    Sigma2,
+}
+
 /// Everything that decides the result, apart from the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Model kind.
-    pub model: String,
+    pub model: ModelKind,
     /// H.
     pub latents: usize,
     /// H'.
@@ -78,6 +110,22 @@ pub struct Settings {
     pub noise: NoiseForm,
     /// Form of the slab.
     pub slab: SlabForm,
+    /// Whether latents share a prior.
+    pub prior: PriorForm,
+    /// pi at first, where not two latents are to be on at a time.
+    pub first_prior: Option<f64>,
+    /// Noise variance at first, where not that of the data.
+    pub first_noise: Option<f64>,
+    /// What is not learned.
+    pub fixed: Vec<Fixed>,
+    /// How a dictionary is kept at or above zero, where it must be.
+    pub rule: Rule,
+    /// First and last temperature.
+    pub temperature: (f64, f64),
+    /// Noise on the dictionary after each M-step, as a fraction of the data's standard deviation.
+    pub parameter_noise: f64,
+    /// Whether points that need more than gamma latents are left out in the end.
+    pub cut: bool,
     /// Train on whitened data; the model is one of the raw data all the same.
     pub whiten: bool,
     /// Numbers of the E-step.
@@ -101,20 +149,63 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// One start of exact EM that learns everything, 100 iterations, with what the kind of model has by default; callers
+    /// change what they must.
+    pub fn new(model: ModelKind, latents: usize) -> Self {
+        let (training, has_slab) = (kinds::of(model), model.kind().has_slab());
+        Self {
+            model,
+            latents,
+            selected: latents,
+            max_active: latents,
+            singletons: true,
+            engine: Engine::Exact,
+            noise: NoiseForm::Shared,
+            slab: if has_slab { SlabForm::Diagonal } else { SlabForm::Unit },
+            prior: training.prior,
+            first_prior: None,
+            first_noise: None,
+            fixed: Vec::new(),
+            rule: Rule::Clamp,
+            temperature: training.temperature,
+            parameter_noise: if has_slab { 0.0 } else { 0.01 },
+            cut: !has_slab,
+            whiten: false,
+            precision: Precision::F64,
+            batch: 0,
+            init: InitForm::Random,
+            iterations: 100,
+            restarts: 1,
+            prefer: Prefer::FreeEnergy,
+            tolerance: 0.0,
+            noise_floor: 1e-5,
+            seed: 1,
+        }
+    }
+
     /// How the core runs the E-step.
     pub fn options(&self) -> Options {
         Options {
             selected: self.selected,
             max_active: self.max_active,
             singletons: self.singletons,
-            selection: SelectionName::Singleton,
+            selection: SelectionName::of_kind(self.model),
             states: None,
             gram: GramName::Stored,
         }
     }
 
-    /// What the M-step changes.
-    pub fn learned(&self) -> Learned {
-        Learned { dictionary: true, prior: true, slab: self.slab != SlabForm::Unit, noise: true }
+    /// What an M-step shall do, within these limits.
+    pub fn update(&self, guard: Guard) -> Update {
+        let is_learned = |parameter| !self.fixed.contains(&parameter);
+        let learned = Learned {
+            dictionary: true,
+            prior: is_learned(Fixed::Pi),
+            slab: self.slab != SlabForm::Unit,
+            noise: is_learned(Fixed::Sigma2),
+        };
+        // Paper 000 leaves the correction out for spike-and-slab models.
+        let truncated_at = (!self.model.kind().has_slab()).then_some(self.max_active);
+        Update { learned, guard, prior: self.prior, truncated_at, rule: self.rule }
     }
 }

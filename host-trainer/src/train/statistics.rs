@@ -1,9 +1,10 @@
 //! The sums over points that an M-step needs. H, D as everywhere; matrices row-major.
 
+use super::kinds::{self, Sums};
 use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use serde::{Deserialize, Serialize};
 
-/// Expected sufficient statistics of a linear spike-and-slab model, x = s.z.
+/// Expected sufficient statistics, x = s.z; x = s where there is no slab.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     /// Points summed over.
@@ -14,11 +15,13 @@ pub struct Statistics {
     pub activity: Vec<f64>,
     /// `sum <x>`. (H)
     pub mean: Vec<f64>,
-    /// `sum <x x^T>`, lower triangle. (H x H)
+    /// `sum <x x^T>`, lower triangle. (H x H; empty for maximal causes)
     pub second: Vec<f64>,
-    /// `sum y <x>^T`. (D x H)
+    /// `sum y <x>^T`; of maximal causes `sum y_d <A_dh>`. (D x H)
     pub cross: Vec<f64>,
-    /// sum of y y^T (D x D) for full noise, of y^2 per dimension (D) otherwise.
+    /// `sum <A>`, how much of each latent is seen in each dimension. (D x H; maximal causes only)
+    pub share: Vec<f64>,
+    /// sum of y y^T (D x D) for full noise, of y^2 per dimension (D) otherwise; of maximal causes `sum <(y - max W s)^2>`. (D)
     pub power: Vec<f64>,
     /// `sum <z>`, also where s is 0, with a full slab; else empty. (H)
     pub slab: Vec<f64>,
@@ -32,13 +35,15 @@ impl Statistics {
         let (d, h) = (parameters.dims, parameters.latents);
         let power = if matches!(parameters.noise, NoiseCov::Full(_)) { d * d } else { d };
         let slab = if matches!(parameters.slab_cov, SlabCov::Full(_)) { h } else { 0 };
+        let shares = kinds::of(parameters.kind).sums == Sums::Shares;
         Self {
             points: 0,
             free_energy: 0.0,
             activity: vec![0.0; h],
             mean: vec![0.0; h],
-            second: vec![0.0; h * h],
+            second: vec![0.0; if shares { 0 } else { h * h }],
             cross: vec![0.0; d * h],
+            share: vec![0.0; if shares { d * h } else { 0 }],
             power: vec![0.0; power],
             slab: vec![0.0; slab],
             slab_second: vec![0.0; slab * slab],
@@ -65,6 +70,7 @@ impl Statistics {
             (&mut self.mean, &other.mean),
             (&mut self.second, &other.second),
             (&mut self.cross, &other.cross),
+            (&mut self.share, &other.share),
             (&mut self.power, &other.power),
             (&mut self.slab, &other.slab),
             (&mut self.slab_second, &other.slab_second),

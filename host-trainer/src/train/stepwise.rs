@@ -19,10 +19,10 @@
 //! than that of the parameters at the end of the pass, as long as they improve.
 
 use super::e_step::Poor;
-use super::m_step::{Guard, Warning, m_step};
+use super::m_step::{Update, Warning, m_step};
 use super::points::Points;
 use super::revive::revive;
-use super::run::{Start, e_step_of};
+use super::run::{Start, e_step};
 use super::settings::Settings;
 use super::statistics::Statistics;
 use crate::Result;
@@ -45,7 +45,7 @@ pub(super) fn pass(
     start: &mut Start,
     points: &mut Points,
     threads: usize,
-    guard: &Guard,
+    update: &Update,
 ) -> Result<(f64, Vec<Warning>)> {
     let n = points.len();
     let number = start.history.len();
@@ -56,19 +56,23 @@ pub(super) fn pass(
     let batches = batches.min(order.len());
     let (mut free_energy, mut warnings, mut piece) = (0.0, Vec::new(), Vec::new());
     let mut poor: Vec<Poor> = Vec::new();
+    let temperature = settings.temperature_at(number);
     for batch in 0..batches {
         let runs = &order[batch * order.len() / batches..(batch + 1) * order.len() / batches];
         points.read_runs(runs, &mut piece)?;
-        let (found, worst) = e_step_of(settings, &start.parameters, &piece, threads)?;
+        let kept = settings.kept_at(number, &start.parameters.prior);
+        let mut few = Points::new(piece.clone(), points.dims());
+        let (found, worst) = e_step(settings, &start.parameters, (temperature, kept), &mut few, threads)?;
         free_energy += found.free_energy;
         poor.extend(worst);
         let t = number * batches + batch;
         sums.blend(&found, (t as f64 + 2.0).powf(-ALPHA));
-        let (new, said) = m_step(&start.parameters, &sums, &settings.learned(), guard)?;
+        let (new, said) = m_step(&start.parameters, &sums, update)?;
         start.parameters = new;
         warnings.extend(said);
     }
-    if number < REVIVE_PASSES && ((number + 1) as f64) < REVIVE_UNTIL * settings.iterations as f64 {
+    let revives = settings.model.kind().has_slab() && number < REVIVE_PASSES;
+    if revives && ((number + 1) as f64) < REVIVE_UNTIL * settings.iterations as f64 {
         warnings.extend(revive(&mut start.parameters, &mut sums, poor));
     }
     start.sums = Some(sums);
@@ -90,13 +94,26 @@ fn shuffled(count: usize, seed: u64, start: usize, pass: usize) -> Vec<usize> {
 /// What a model expects of `points` points of its own: an M-step on it gives the model back.
 pub(super) fn expected(parameters: &Parameters, points: usize) -> Statistics {
     let (d, h, n) = (parameters.dims, parameters.latents, points as f64);
-    let (w, pi, mu) = (&parameters.dictionary, &parameters.prior, &parameters.slab_mean);
+    let (w, pi) = (&parameters.dictionary, &parameters.prior);
+    // Without a slab, x = s: always 1 where it is on.
+    let (mu, psi2) = match parameters.kind.kind().has_slab() {
+        true => (parameters.slab_mean.clone(), parameters.slab_variances()),
+        false => (vec![1.0; h], vec![0.0; h]),
+    };
     let mut sums = Statistics::new(parameters);
     sums.points = points;
-    let psi2 = parameters.slab_variances();
     for i in 0..h {
         sums.activity[i] = n * pi[i];
         sums.mean[i] = n * pi[i] * mu[i];
+    }
+    if !sums.share.is_empty() {
+        // Whichever is on is seen in full.
+        sums.share = (0..d * h).map(|e| n * pi[e % h]).collect();
+        sums.cross = (0..d * h).map(|e| n * pi[e % h] * w[e]).collect();
+        sums.power = parameters.noise_variances().iter().map(|v| n * v).collect();
+        return sums;
+    }
+    for i in 0..h {
         for j in 0..i {
             sums.second[i * h + j] = n * pi[i] * pi[j] * (mu[i] * mu[j] + parameters.slab_covariance(i, j));
         }
@@ -126,7 +143,7 @@ pub(super) fn expected(parameters: &Parameters, points: usize) -> Statistics {
 mod tests {
     use super::*;
     use crate::parameters::{ModelKind, SlabCov};
-    use crate::train::Learned;
+    use crate::train::{Guard, Learned};
 
     #[test]
     fn an_m_step_on_what_a_model_expects_gives_it_back() {
@@ -151,7 +168,7 @@ mod tests {
             };
             let all = Learned { dictionary: true, prior: true, slab: true, noise: true };
             let free = Guard { noise_floor: 0.0, prior_margin: 0.0, slab_floor: 0.0 };
-            let (new, warnings) = m_step(&model, &expected(&model, 1000), &all, &free).unwrap();
+            let (new, warnings) = m_step(&model, &expected(&model, 1000), &Update::new(all, free)).unwrap();
             assert_eq!(warnings, []);
             let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-11);
             assert!(close(&new.dictionary, &model.dictionary) && close(&new.prior, &model.prior));

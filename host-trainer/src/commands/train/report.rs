@@ -28,24 +28,27 @@ pub(super) fn json(state: &State) -> Result<String> {
     let rows = |matrix: &[f64], width: usize| -> Value {
         matrix.chunks_exact(width).map(|row| json!(row)).collect()
     };
-    let parameters = &state.model();
+    let model = &state.model();
+    let mut parameters = json!({
+        "w": rows(&model.dictionary, h),
+        "pi": model.prior,
+        "sigma2": match &model.noise {
+            NoiseCov::Shared(sigma2) => json!(sigma2),
+            NoiseCov::Diagonal(sigma2) => json!(sigma2),
+            NoiseCov::Full(sigma) => rows(sigma, d),
+        },
+    });
+    if model.kind.kind().has_slab() {
+        parameters["mu"] = json!(model.slab_mean);
+        parameters["psi2"] = match &model.slab_cov {
+            SlabCov::Full(psi) => rows(psi, h),
+            _ => json!(model.slab_variances()),
+        };
+    }
     let value = json!({
         "settings": state.settings,
         "points": state.data.0,
-        "parameters": {
-            "w": rows(&parameters.dictionary, h),
-            "pi": parameters.prior,
-            "mu": parameters.slab_mean,
-            "psi2": match &parameters.slab_cov {
-                SlabCov::Full(psi) => rows(psi, h),
-                _ => json!(parameters.slab_variances()),
-            },
-            "sigma2": match &parameters.noise {
-                NoiseCov::Shared(sigma2) => json!(sigma2),
-                NoiseCov::Diagonal(sigma2) => json!(sigma2),
-                NoiseCov::Full(sigma) => rows(sigma, d),
-            },
-        },
+        "parameters": parameters,
         "whitening": state.whitening.as_ref().map(|whitening| rows(&whitening.matrix, d)),
         "start": result.number,
         "history": result.history,

@@ -1,8 +1,11 @@
 //! A chunk of points to statistics, on one thread.
 
+use super::super::kinds::mca::{Shares, Strengths};
+use super::super::kinds::{self, Sums};
 use super::super::statistics::Statistics;
+use super::Task;
 use crate::parameters::{NoiseCov, Parameters, SlabCov};
-use crate::prepare::{Options, Prepared};
+use crate::prepare::Prepared;
 use crate::{Error, Result};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -25,20 +28,48 @@ pub struct Poor {
     pub residual: Vec<f64>,
 }
 
+/// What comes of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Statistics,
+    Evidences,
+}
+
 /// What all lanes share: the model, as inference and as matrix products want it.
 pub(super) struct Job<'a, T> {
     pub parameters: &'a Parameters,
+    wanted: Wanted,
+    least_evidence: f64,
     prepared: Prepared<T>,
     /// W. (D x H)
     dictionary: Vec<T>,
     weigh: Weigh<T>,
+    /// Of models whose statistics are shares.
+    strengths: Option<Strengths>,
 }
 
 impl<'a, T: Scalar> Job<'a, T> {
-    pub fn new(parameters: &'a Parameters, options: &Options) -> Result<Self> {
-        let prepared = Prepared::new(parameters, options)?;
-        let dictionary = parameters.dictionary.iter().map(|&w| T::from_f64(w)).collect();
-        Ok(Self { parameters, prepared, dictionary, weigh: Weigh::new(parameters)? })
+    pub fn new(task: &Task<'a>, wanted: Wanted) -> Result<Self> {
+        let Task { parameters, options, temperature, least_evidence } = *task;
+        let shares = kinds::of(parameters.kind).sums == Sums::Shares;
+        Ok(Self {
+            parameters,
+            wanted,
+            least_evidence,
+            prepared: Prepared::tempered(parameters, options, temperature)?,
+            dictionary: parameters.dictionary.iter().map(|&w| T::from_f64(w)).collect(),
+            weigh: Weigh::new(&parameters.noise.scaled(temperature), parameters.dims)?,
+            strengths: shares.then(|| Strengths::new(parameters, temperature)),
+        })
+    }
+
+    fn detail(&self) -> Detail {
+        match (&self.parameters.slab_cov, self.wanted) {
+            _ if self.strengths.is_some() => Detail::Marginals,
+            (_, Wanted::Evidences) => Detail::Marginals,
+            (SlabCov::Full(_), _) => Detail::SlabPull,
+            _ => Detail::SecondMoments,
+        }
     }
 }
 
@@ -49,9 +80,9 @@ enum Weigh<T> {
 }
 
 impl<T: Scalar> Weigh<T> {
-    fn new(parameters: &Parameters) -> Result<Self> {
-        let d = parameters.dims;
-        Ok(match &parameters.noise {
+    fn new(noise: &NoiseCov, d: usize) -> Result<Self> {
+        let inverse = |v: &f64| T::from_f64(1.0 / v);
+        Ok(match noise {
             NoiseCov::Full(sigma) => {
                 let factor = crate::linalg::cholesky_inverse(sigma, d)
                     .ok_or_else(|| crate::prepare::not_definite("sigma2"))?;
@@ -59,7 +90,8 @@ impl<T: Scalar> Weigh<T> {
                 let sum = |i: usize, j: usize| (i.max(j)..d).map(|k| entry(k, i) * entry(k, j)).sum();
                 Self::Full(Mat::from_fn(d, d, |i, j| T::from_f64(sum(i, j))))
             }
-            _ => Self::Each(parameters.noise_variances().iter().map(|v| T::from_f64(1.0 / v)).collect()),
+            NoiseCov::Diagonal(sigma2) => Self::Each(sigma2.iter().map(inverse).collect()),
+            NoiseCov::Shared(sigma2) => Self::Each(vec![inverse(sigma2); d]),
         })
     }
 
@@ -85,12 +117,16 @@ pub(super) struct Lane<T> {
     pub sums: Statistics,
     /// One of every chunk.
     pub poor: Vec<Poor>,
+    /// Of every point, where these are wanted.
+    pub evidences: Vec<f64>,
     memory: Vec<T>,
     sample: Vec<T>,
     weighted: Vec<T>,
     projection: Vec<T>,
-    /// `sum <x> y^T`, which grows by whole rows. (H x D)
-    cross: Vec<f64>,
+    /// Points of the chunk that count.
+    counted: Vec<f64>,
+    /// `sum <x> y^T`, or what models have in its place; grows by whole rows. (H x D)
+    cross: Shares,
     /// `<x>` of the point explained worst. (H)
     worst: Vec<T>,
 }
@@ -99,63 +135,91 @@ impl<T: Scalar> Lane<T> {
     pub fn new(job: &Job<'_, T>) -> Self {
         let sums = Statistics::new(job.parameters);
         let [memory, sample, weighted, projection, worst] = [(); 5].map(|()| Vec::new());
-        let cross = vec![0.0; sums.cross.len()];
-        Self { sums, poor: Vec::new(), memory, sample, weighted, projection, cross, worst }
+        let cross = Shares { seen: vec![0.0; sums.cross.len()], share: vec![0.0; sums.share.len()] };
+        let [evidences, counted] = [(); 2].map(|()| Vec::new());
+        let poor = Vec::new();
+        Self { sums, poor, evidences, memory, sample, weighted, projection, counted, cross, worst }
     }
 
     /// Adds a chunk of points, the first of which is number `first`.
     pub fn run(&mut self, job: &Job<'_, T>, chunk: &[f64], first: usize) -> Result<()> {
         let model = job.prepared.model()?;
         let (d, h) = (job.parameters.dims, job.parameters.latents);
-        let n = chunk.len() / d;
-        let (zero, one) = (T::from_f64(0.0), T::from_f64(1.0));
-        let full_slab = matches!(job.parameters.slab_cov, SlabCov::Full(_));
-        let detail = if full_slab { Detail::SlabPull } else { Detail::SecondMoments };
-        self.memory.resize(arena_len(model.shape, detail), zero);
-        self.weighted.resize(n * d, zero);
-        self.projection.resize(n * h, zero);
-        self.sample.clear();
-        self.sample.extend(chunk.iter().map(|&y| T::from_f64(y)));
+        let detail = job.detail();
+        self.project(job, chunk);
+        self.memory.resize(arena_len(model.shape, detail), T::from_f64(0.0));
         let mut inference = Inference::with_detail(model, &mut self.memory, detail).map_err(|error| {
             Error::run(error, "the E-step", "report this: the memory was sized for the model")
         })?;
 
+        let mut worst = (f64::INFINITY, 0);
+        self.counted.clear();
+        for (i, (sample, u)) in self.sample.chunks_exact(d).zip(self.weighted.chunks_exact(d)).enumerate() {
+            let energy: f64 = sample.iter().zip(u).map(|(y, u)| y.to_f64() * u.to_f64()).sum();
+            let refused = |error| Error::input(error, format_args!("point {}", first + i), ADVICE);
+            let (y, b) = (&chunk[i * d..][..d], &self.projection[i * h..][..h]);
+            inference.projected(sample, b, T::from_f64(energy)).map_err(refused)?;
+            inference.select();
+            let estimate = inference.posterior().map_err(refused)?;
+            let evidence = estimate.evidence.to_f64();
+            if job.wanted == Wanted::Evidences {
+                self.evidences.push(evidence);
+                continue;
+            }
+            self.sums.free_energy += evidence;
+            if evidence < job.least_evidence {
+                continue;
+            }
+            if evidence < worst.0 {
+                worst = (evidence, i);
+                self.worst.clear();
+                self.worst.extend_from_slice(estimate.mean);
+            }
+            self.sums.add(&estimate);
+            if let Some(strengths) = &job.strengths {
+                self.cross.add(strengths, &mut inference, y, &mut self.sums.power);
+                continue;
+            }
+            self.counted.extend_from_slice(y);
+            add_products(y, estimate.mean, &mut self.cross.seen);
+            if detail == Detail::SlabPull {
+                self.sums.add_pull(&estimate, b, &model);
+            }
+        }
+
+        if !self.counted.is_empty() {
+            self.sums.add_power(&self.counted, d);
+            self.poor
+                .push(Poor { evidence: worst.0, residual: self.residual(job.parameters, chunk, worst.1) });
+        }
+        Ok(())
+    }
+
+    /// Sigma^-1 y and b = W^T Sigma^-1 y of all points of a chunk.
+    fn project(&mut self, job: &Job<'_, T>, chunk: &[f64]) {
+        let (d, h) = (job.parameters.dims, job.parameters.latents);
+        let n = chunk.len() / d;
+        let (zero, one) = (T::from_f64(0.0), T::from_f64(1.0));
+        self.weighted.resize(n * d, zero);
+        self.projection.resize(n * h, zero);
+        self.sample.clear();
+        self.sample.extend(chunk.iter().map(|&y| T::from_f64(y)));
         job.weigh.apply(&self.sample, d, &mut self.weighted);
         let dictionary = MatRef::from_row_major_slice(&job.dictionary, d, h);
         let product = MatMut::from_row_major_slice_mut(&mut self.projection, n, h);
         let u = MatRef::from_row_major_slice(&self.weighted, n, d);
         matmul(product, Accum::Replace, u, dictionary, one, Par::Seq);
-
-        let mut worst = (f64::INFINITY, 0);
-        for (i, (y, u)) in self.sample.chunks_exact(d).zip(self.weighted.chunks_exact(d)).enumerate() {
-            let energy: f64 = y.iter().zip(u).map(|(y, u)| y.to_f64() * u.to_f64()).sum();
-            let place = || format!("point {}", first + i);
-            let refused = |error| Error::input(error, place(), ADVICE);
-            inference.projected(y, &self.projection[i * h..][..h], T::from_f64(energy)).map_err(refused)?;
-            inference.select();
-            let estimate = inference.posterior().map_err(refused)?;
-            if estimate.evidence.to_f64() < worst.0 {
-                worst = (estimate.evidence.to_f64(), i);
-                self.worst.clear();
-                self.worst.extend_from_slice(estimate.mean);
-            }
-            self.sums.add(&estimate);
-            add_products(&chunk[i * d..][..d], estimate.mean, &mut self.cross);
-            if full_slab {
-                self.sums.add_pull(&estimate, &self.projection[i * h..][..h], &model);
-            }
-        }
-
-        self.sums.add_power(chunk, d);
-        self.poor.push(Poor { evidence: worst.0, residual: self.residual(job.parameters, chunk, worst.1) });
-        Ok(())
     }
 
     /// The sums of all chunks.
     pub fn finish(mut self) -> (Statistics, Vec<Poor>) {
         let h = self.sums.mean.len();
-        let d = self.cross.len() / h.max(1);
-        self.sums.cross = (0..d * h).map(|e| self.cross[e % h * d + e / h]).collect();
+        let by_dimensions = |rows: &[f64]| -> Vec<f64> {
+            let d = rows.len() / h.max(1);
+            (0..d * h).map(|e| rows[e % h * d + e / h]).collect()
+        };
+        self.sums.cross = by_dimensions(&self.cross.seen);
+        self.sums.share = by_dimensions(&self.cross.share);
         (self.sums, self.poor)
     }
 
@@ -183,7 +247,6 @@ impl Statistics {
     fn add<T: Real>(&mut self, estimate: &Estimate<'_, T>) {
         let h = self.mean.len();
         self.points += 1;
-        self.free_energy += estimate.evidence.to_f64();
         let means = estimate.activity.iter().zip(estimate.mean).zip(estimate.variance);
         for (i, ((activity, mean), variance)) in means.enumerate() {
             let activity = activity.to_f64();
@@ -193,8 +256,14 @@ impl Statistics {
             let mean = mean.to_f64();
             self.activity[i] += activity;
             self.mean[i] += mean;
+            if self.second.is_empty() {
+                continue;
+            }
             // Of a latent that was not selected this is all there is; the selected ones follow below.
             self.second[i * h + i] += variance.to_f64() + mean * mean;
+        }
+        if self.second.is_empty() {
+            return;
         }
         let s = estimate.order.len();
         for (p, &i) in estimate.order.iter().enumerate() {

@@ -1,0 +1,263 @@
+//! The flags that decide what comes out, and the settings that follow from them.
+
+use crate::parameters::ModelKind;
+use crate::prepare::check_truncation;
+use crate::train::Prefer;
+use crate::train::settings::{
+    Engine, Fixed, InitForm, NoiseForm, Precision, PriorForm, Rule, Settings, SlabForm,
+};
+use crate::{Error, Result};
+use spikelet::Shape;
+use spikelet::capacity::MAX_ACTIVE;
+
+/// Up to this many latents all states are looked at unless --engine says otherwise.
+const EXACT_UP_TO: usize = 10;
+
+/// Up to this many latents, and on fewer points than this, plain EM gets there as fast.
+const PLAIN_UP_TO: usize = 32;
+const PLAIN_BELOW: usize = 1000;
+
+/// Whether to do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Plan {
+    /// Kind of model
+    #[arg(long, value_enum, value_name = "KIND")]
+    model: ModelKind,
+    /// H, how many latents (sources, dictionary elements) to learn
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    latents: u16,
+    /// Which states are looked at [default: exact up to 10 latents, else truncated]
+    #[arg(long, value_enum)]
+    engine: Option<Engine>,
+    /// H', latents kept per point [default: 10, at most --latents]
+    #[arg(long, value_name = "COUNT")]
+    selected: Option<usize>,
+    /// Most latents on at once [default: 4, at most --selected]
+    #[arg(long, value_name = "COUNT")]
+    max_active: Option<usize>,
+    /// Do not keep the states with one latent on for latents that were not selected
+    #[arg(long)]
+    no_singletons: bool,
+    /// Form of the noise covariance
+    #[arg(long, value_enum, default_value = "shared")]
+    noise: NoiseForm,
+    /// Form of the slab, for gsc [default: diagonal]
+    #[arg(long, value_enum)]
+    slab: Option<SlabForm>,
+    /// Whether latents share a prior [default: each for gsc, else shared]
+    #[arg(long, value_enum)]
+    prior: Option<PriorForm>,
+    /// How often each latent is on, at first [default: two are on at a time, or half of them]
+    #[arg(long, value_name = "PROBABILITY")]
+    pi: Option<f64>,
+    /// Noise variance at first [default: the variance of the data]
+    #[arg(long, value_name = "VARIANCE")]
+    sigma2: Option<f64>,
+    /// Parameters to leave as they are at first: pi, sigma2 or both, with a comma between
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
+    fix: Vec<Fixed>,
+    /// How the dictionary of nmf is kept at or above zero [default: clamp]
+    #[arg(long, value_enum)]
+    rule: Option<Rule>,
+    /// First and last temperature: above 1, posteriors are flatter, and a run finds its way around poor optima
+    /// [default: 1 for gsc, else 13:1]
+    #[arg(long, value_name = "FIRST[:LAST]", value_parser = temperatures)]
+    temperature: Option<(f64, f64)>,
+    /// Noise put on the dictionary after each step while the temperature falls, as a fraction of the data's standard
+    /// deviation [default: 0 for gsc, else 0.01]
+    #[arg(long, value_name = "FRACTION")]
+    parameter_noise: Option<f64>,
+    /// Whether points that need more than --max-active latents are left out towards the end [default: off for gsc,
+    /// else on]
+    #[arg(long, value_enum)]
+    cut: Option<Switch>,
+    /// Train on whitened data, best for mixtures; the model is for raw data, with full noise covariance
+    #[arg(long)]
+    whiten: bool,
+    /// Numbers that inference computes in while training
+    #[arg(long, value_enum, default_value = "f64")]
+    precision: Precision,
+    /// Points per M-step: stepwise EM, many small steps per pass over the data; 0 for plain EM, one step per pass
+    /// [default: 0 for up to 32 latents or few points, else a 50th of the points, 100 to 4000]
+    #[arg(long, value_name = "COUNT")]
+    batch: Option<usize>,
+    /// Where the columns of a first dictionary come from [default: random in plain EM, data in stepwise EM]
+    #[arg(long, value_enum)]
+    init: Option<InitForm>,
+    /// Most iterations (passes over the data) per start
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    iterations: usize,
+    /// Starts from different random parameters, of which one is kept [default: 4 in plain EM, which may end in a poor
+    /// local optimum, 1 in stepwise EM]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    restarts: Option<u32>,
+    /// Which start is kept
+    #[arg(long, value_enum, default_value = "free-energy")]
+    prefer: Prefer,
+    /// A start ends when an iteration changes the free energy by less than this fraction [default: 1e-7, in stepwise
+    /// EM 1e-3]
+    #[arg(long, value_name = "FRACTION")]
+    tolerance: Option<f64>,
+    /// Smallest noise variance, as a fraction of the data's mean variance
+    #[arg(long, value_name = "FRACTION", default_value_t = 1e-5)]
+    noise_floor: f64,
+    /// Seed of the random starts
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+}
+
+impl Plan {
+    /// What to do with this many points.
+    pub fn settings(&self, points: usize) -> Result<Settings> {
+        self.check_kind()?;
+        let has_slab = self.model.kind().has_slab();
+        let latents = usize::from(self.latents);
+        let engine = self.engine.unwrap_or(match latents {
+            ..=EXACT_UP_TO if self.selected.is_none() && self.max_active.is_none() => Engine::Exact,
+            _ => Engine::Truncated,
+        });
+        let (selected, max_active) = match engine {
+            Engine::Truncated => {
+                let selected = self.selected.unwrap_or(latents.min(10));
+                (selected, self.max_active.unwrap_or(selected.min(4)))
+            }
+            Engine::Exact if self.selected.is_some() || self.max_active.is_some() => {
+                let advice = "leave them away, or use --engine truncated";
+                return Err(Error::input("all states are looked at", "--selected and --max-active", advice));
+            }
+            Engine::Exact if latents > MAX_ACTIVE.min(24) => {
+                let what = format!("2^{latents} states for every point are too many");
+                return Err(Error::input(what, "--engine exact", "use --engine truncated"));
+            }
+            Engine::Exact => (latents, latents),
+        };
+        // Cooling down is done on all points.
+        let automatic = || if has_slab { automatic_batch(engine, latents, points) } else { 0 };
+        let batch = self.batch.unwrap_or_else(automatic);
+        let by_default = Settings::new(self.model, latents);
+        let settings = Settings {
+            selected,
+            max_active,
+            singletons: !self.no_singletons,
+            engine,
+            noise: self.noise,
+            slab: self.slab.unwrap_or(by_default.slab),
+            prior: self.prior.unwrap_or(by_default.prior),
+            first_prior: self.pi.map(|pi| probability(pi, "--pi")).transpose()?,
+            first_noise: self.sigma2.map(|sigma2| positive(sigma2, "--sigma2")).transpose()?,
+            fixed: self.fix.clone(),
+            rule: self.rule.unwrap_or(by_default.rule),
+            temperature: self.temperature.unwrap_or(by_default.temperature),
+            parameter_noise: match self.parameter_noise {
+                Some(0.0) => 0.0,
+                Some(fraction) => positive(fraction, "--parameter-noise")?,
+                None => by_default.parameter_noise,
+            },
+            cut: self.cut.map_or(by_default.cut, |cut| cut == Switch::On),
+            whiten: self.whiten,
+            precision: self.precision,
+            batch,
+            init: self.init.unwrap_or(if batch > 0 { InitForm::Data } else { InitForm::Random }),
+            iterations: self.iterations,
+            restarts: self.restarts.map_or(if batch > 0 { 1 } else { 4 }, |starts| starts as usize),
+            prefer: self.prefer,
+            tolerance: match self.tolerance {
+                Some(0.0) => 0.0,
+                Some(tolerance) => positive(tolerance, "--tolerance")?,
+                // A pass sees every batch under other parameters, so its free energy wavers.
+                None if batch > 0 => 1e-3,
+                None => 1e-7,
+            },
+            noise_floor: positive(self.noise_floor, "--noise-floor")?,
+            seed: self.seed,
+            ..by_default
+        };
+        let (kind, singletons) = (self.model.kind(), settings.singletons);
+        // D does not matter here.
+        check_truncation(Shape { kind, dims: 1, latents, selected, max_active, singletons })?;
+        Ok(settings)
+    }
+
+    /// Refuses what this kind of model does not have.
+    fn check_kind(&self) -> Result<()> {
+        let kind = self.model.kind();
+        let (what, place) = match () {
+            () if self.slab.is_some() && !kind.has_slab() => {
+                ("latents are on or off and have no slab", "--slab")
+            }
+            () if self.rule.is_some() && self.model != ModelKind::Nmf => ("only nmf has two rules", "--rule"),
+            () if self.whiten && kind.is_non_negative() => ("whitened data is negative in part", "--whiten"),
+            () if self.noise == NoiseForm::Full && self.model == ModelKind::Mca => {
+                ("maximal causes cannot have noise that depends on other dimensions", "--noise full")
+            }
+            () => return Ok(()),
+        };
+        Err(Error::input(
+            what,
+            place,
+            format_args!("leave it away for a model of kind {}", self.model.name()),
+        ))
+    }
+
+    /// Only starts that differ can be compared, and no more than D columns can be at right angles.
+    pub fn check_angles(&self, dims: usize) -> Result<()> {
+        let place = "--prefer orthogonal";
+        let (what, advice) = match self.prefer {
+            Prefer::Orthogonal if self.restarts.unwrap_or(1) == 1 => {
+                ("there is one start only".into(), "ask for more, such as --restarts 20".to_owned())
+            }
+            Prefer::Orthogonal if self.latents == 1 => {
+                ("one latent has no angles".into(), "leave it away".to_owned())
+            }
+            Prefer::Orthogonal if usize::from(self.latents) > dims => {
+                let what = format!("{} columns of {dims} numbers cannot be orthogonal", self.latents);
+                (what, format!("ask for {dims} latents or fewer, or leave it away"))
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::input(what, place, advice))
+    }
+}
+
+fn positive(value: f64, flag: &str) -> Result<f64> {
+    match value.is_finite() && value > 0.0 {
+        true => Ok(value),
+        false => Err(Error::input(format_args!("{value} is not a positive number"), flag, "give one")),
+    }
+}
+
+fn probability(value: f64, flag: &str) -> Result<f64> {
+    match value > 0.0 && value < 1.0 {
+        true => Ok(value),
+        false => {
+            let what = format!("{value} is not a probability between 0 and 1, both excluded");
+            Err(Error::input(what, flag, "give one"))
+        }
+    }
+}
+
+/// `13:1`, or `13` for the same.
+fn temperatures(text: &str) -> std::result::Result<(f64, f64), String> {
+    let (first, last) = text.split_once(':').unwrap_or((text, "1"));
+    let number = |text: &str| match text.trim().parse::<f64>() {
+        Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
+        _ => Err(format!("'{text}' is not a positive number")),
+    };
+    Ok((number(first)?, number(last)?))
+}
+
+/// Points per step of stepwise EM where the user leaves it open, 0 for plain EM: 50 steps per pass, each of enough
+/// points that the M-step, H^2 (H + D) operations, does not cost more than they do; 5 steps at least.
+fn automatic_batch(engine: Engine, latents: usize, points: usize) -> usize {
+    if engine == Engine::Exact || latents <= PLAIN_UP_TO || points < PLAIN_BELOW {
+        return 0;
+    }
+    let least = (latents * latents / 600).max(100);
+    (points / 50).min(4000).max(least).min(points / 5)
+}

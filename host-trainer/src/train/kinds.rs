@@ -1,0 +1,73 @@
+//! What training must know of each kind of model: a line in [`of`], and a file with what is special to it.
+//!
+//! | file | has |
+//! |---|---|
+//! | [`linear`] | dictionary and noise of all models that add up their latents |
+//! | [`slab`] | mean and covariance of the slab |
+//! | [`nmf`] | dictionaries that stay at or above zero |
+//! | [`mca`] | maximal causes: sums over states, dictionary, noise |
+//!
+//! All else (data, chunks, threads, starts, schedules, checkpoints) is the same for all kinds.
+
+pub mod linear;
+pub mod mca;
+pub mod nmf;
+pub mod slab;
+
+use super::init::{Scene, around_the_mean, coloured};
+use super::m_step::{Update, Warning};
+use super::settings::PriorForm;
+use super::statistics::Statistics;
+use crate::parameters::{ModelKind, NoiseCov, Parameters};
+use spikelet::rng::Rng;
+
+/// How a kind of model is trained.
+pub struct Training {
+    /// What the E-step sums up.
+    pub sums: Sums,
+    /// A first dictionary of H latents that are on with this probability.
+    pub first: fn(&Scene, latents: usize, prior: f64, &mut Rng) -> Vec<f64>,
+    /// The dictionary that fits statistics best, with `dead` latents left as they are.
+    pub dictionary: fn(&Parameters, &Statistics, dead: &[bool], &Update, &mut Vec<Warning>) -> Vec<f64>,
+    /// The noise that fits statistics best, given the new dictionary.
+    pub noise: fn(&Parameters, &Statistics, floor: f64, &mut Vec<Warning>) -> NoiseCov,
+    /// Whether latents have a prior each, unless asked otherwise.
+    pub prior: PriorForm,
+    /// First and last temperature, unless asked otherwise.
+    pub temperature: (f64, f64),
+}
+
+/// What the E-step sums up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sums {
+    /// Moments: y and x, x and x.
+    Moments,
+    /// Of which latent how much is seen in which dimension: [`mca`].
+    Shares,
+}
+
+const LINEAR: Training = Training {
+    sums: Sums::Moments,
+    first: coloured,
+    dictionary: linear::dictionary,
+    noise: linear::noise,
+    prior: PriorForm::Each,
+    temperature: (1.0, 1.0),
+};
+
+/// How this kind is trained.
+pub fn of(kind: ModelKind) -> Training {
+    let switched = Training { prior: PriorForm::Shared, temperature: (13.0, 1.0), ..LINEAR };
+    match kind {
+        ModelKind::Gsc => LINEAR,
+        ModelKind::Bsc => switched,
+        ModelKind::Nmf => Training { first: around_the_mean, dictionary: nmf::dictionary, ..switched },
+        ModelKind::Mca => Training {
+            sums: Sums::Shares,
+            first: around_the_mean,
+            dictionary: mca::dictionary,
+            noise: mca::noise,
+            ..switched
+        },
+    }
+}

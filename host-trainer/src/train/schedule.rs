@@ -1,0 +1,72 @@
+//! What changes from iteration to iteration (paper 002): temperature, noise on the dictionary, which points count.
+//!
+//! ```text
+//! temperature      T_first for a tenth of the iterations, then linearly down to T_last, constant for the last fifth
+//! noise on W       after every M-step until T_last is reached
+//! points that count   all for two thirds of the iterations, then fewer, down to 0.9 p(|s| <= gamma) of them: those that
+//!                  the model explains best. The others have more latents on than the truncated model knows.
+//! ```
+//!
+//! A run with a schedule goes through all of it; it does not end before because little changed.
+
+use super::init::stream;
+use super::m_step::at_most;
+use super::settings::Settings;
+use crate::parameters::Parameters;
+use spikelet::rng::Rng;
+
+/// Part of the points that have few enough latents on that is kept in the end.
+const KEPT: f64 = 0.9;
+
+impl Settings {
+    /// Whether iterations differ.
+    pub fn has_schedule(&self) -> bool {
+        self.temperature != (1.0, 1.0) || self.cut
+    }
+
+    /// T of an iteration.
+    pub fn temperature_at(&self, iteration: usize) -> f64 {
+        let (first, last) = self.temperature;
+        let done = self.progress(iteration);
+        first + (last - first) * ((done - 0.1) / 0.7).clamp(0.0, 1.0)
+    }
+
+    /// The part of the points that count.
+    pub fn kept_at(&self, iteration: usize, prior: &[f64]) -> f64 {
+        let fewer = (3.0 * self.progress(iteration) - 2.0).clamp(0.0, 1.0);
+        match self.cut && self.max_active < self.latents && fewer > 0.0 {
+            true => 1.0 - fewer * (1.0 - KEPT * at_most(prior, None, self.max_active)),
+            false => 1.0,
+        }
+    }
+
+    /// Puts noise on W, as long as it is cooling; `deviation` is that of the data.
+    pub fn disturb(&self, parameters: &mut Parameters, deviation: f64, start: usize, iteration: usize) {
+        if self.parameter_noise == 0.0 || self.progress(iteration) >= 0.8 {
+            return;
+        }
+        let step = (iteration as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95);
+        let mut rng = Rng::new(stream(self.seed, start).wrapping_add(step));
+        let least = if parameters.kind.kind().is_non_negative() { 0.0 } else { f64::NEG_INFINITY };
+        for w in &mut parameters.dictionary {
+            *w = (*w + self.parameter_noise * deviation * rng.normal::<f64>()).max(least);
+        }
+    }
+
+    /// From 0 in the first iteration to 1 in the last.
+    fn progress(&self, iteration: usize) -> f64 {
+        match self.iterations {
+            0 | 1 => 1.0,
+            all => (iteration as f64 / (all - 1) as f64).min(1.0),
+        }
+    }
+}
+
+/// The evidence that this part of all points reaches.
+pub(super) fn threshold(mut evidences: Vec<f64>, kept: f64) -> f64 {
+    let count = (kept * evidences.len() as f64).floor().max(1.0) as usize;
+    match evidences.len().checked_sub(count) {
+        Some(place) if place < evidences.len() => *evidences.select_nth_unstable_by(place, f64::total_cmp).1,
+        _ => f64::NEG_INFINITY,
+    }
+}
