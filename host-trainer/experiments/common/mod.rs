@@ -2,12 +2,14 @@
 //!
 //! | module | has |
 //! |---|---|
+//! | [`bars`] | points made of bars, and which of them a model shows |
 //! | [`mixtures`] | random mixing matrices, sources of known distributions |
 //! | [`gsc`] | one start of EM, from the library's initial parameters or from those of the papers |
 //! | [`fast_ica`] | symmetric FastICA, the method to compare with |
 //! | [`table`] | figures as a Markdown table, and the few statistics that go into one |
 #![allow(dead_code)] // each experiment uses its own part
 
+pub mod bars;
 pub mod fast_ica;
 pub mod gsc;
 pub mod mixtures;

@@ -16,7 +16,7 @@ pub mod slab;
 
 use super::init::{Scene, around_the_mean, coloured};
 use super::m_step::{Update, Warning};
-use super::settings::PriorForm;
+use super::settings::{InitForm, PriorForm};
 use super::statistics::Statistics;
 use crate::parameters::{ModelKind, NoiseCov, Parameters};
 use spikelet::rng::Rng;
@@ -33,6 +33,8 @@ pub struct Training {
     pub noise: fn(&Parameters, &Statistics, floor: f64, &mut Vec<Warning>) -> NoiseCov,
     /// Whether latents have a prior each, unless asked otherwise.
     pub prior: PriorForm,
+    /// Where a first dictionary comes from in plain EM, unless asked otherwise.
+    pub init: InitForm,
     /// First and last temperature, unless asked otherwise.
     pub temperature: (f64, f64),
 }
@@ -52,12 +54,14 @@ const LINEAR: Training = Training {
     dictionary: linear::dictionary,
     noise: linear::noise,
     prior: PriorForm::Each,
+    init: InitForm::Random,
     temperature: (1.0, 1.0),
 };
 
 /// How this kind is trained.
 pub fn of(kind: ModelKind) -> Training {
-    let switched = Training { prior: PriorForm::Shared, temperature: (13.0, 1.0), ..LINEAR };
+    let switched =
+        Training { prior: PriorForm::Shared, init: InitForm::Data, temperature: (13.0, 1.0), ..LINEAR };
     match kind {
         ModelKind::Gsc => LINEAR,
         ModelKind::Bsc => switched,

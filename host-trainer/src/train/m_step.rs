@@ -54,6 +54,11 @@ pub struct Learned {
     pub noise: bool,
 }
 
+impl Learned {
+    /// All stays as it is.
+    pub const NOTHING: Self = Self { dictionary: false, prior: false, slab: false, noise: false };
+}
+
 /// Limits that keep parameters where inference is sound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guard {

@@ -13,7 +13,7 @@ use super::schedule::threshold;
 use super::settings::Settings;
 use super::statistics::Statistics;
 use super::stepwise;
-use super::whiten::Whitening;
+use super::whiten::{Spectrum, Whitening};
 use crate::parameters::Parameters;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,9 @@ pub struct Start {
     /// The decayed statistics of stepwise EM, once begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sums: Option<Statistics>,
+    /// F per point at the end, of the points that count: those that are left out would decide alone, being explained by no
+    /// start, and the worse the less noise it has left.
+    pub merit: Option<f64>,
     /// Whether nothing more is to be done.
     pub finished: bool,
 }
@@ -114,7 +117,10 @@ impl Data {
         let guard =
             Guard { noise_floor: settings.noise_floor * variance, prior_margin: 1e-9, slab_floor: 1e-6 };
         let has_slab = settings.model.kind().has_slab();
-        Ok(Self { scene: Scene { mean, covariance, variance, has_slab }, update: settings.update(guard) })
+        let cools = settings.temperature.0 > 1.0;
+        let largest = if cools { Spectrum::new(&covariance, d).largest() } else { 0.0 }.max(variance);
+        let scene = Scene { mean, covariance, variance, largest, has_slab };
+        Ok(Self { scene, update: settings.update(guard) })
     }
 }
 
@@ -211,19 +217,22 @@ impl State {
             history.push(Step { iteration, free_energy: free_energy + offset, seconds, temperature });
         };
         if settings.batch > 0 && !ends {
-            let (free_energy, warnings) = stepwise::pass(settings, now, points, threads, &data.update)?;
+            let (free_energy, warnings) =
+                stepwise::pass(settings, now, points, threads, &settings.cooling(data.update, iteration))?;
             push(&mut now.history, free_energy);
             now.warnings.extend(warnings.iter().map(words));
         } else {
-            let kept = if ends { 1.0 } else { settings.kept_at(iteration, &now.parameters.prior) };
+            let kept = settings.kept_at(iteration, &now.parameters.prior);
             let (statistics, _) = e_step(settings, &now.parameters, (temperature, kept), points, threads)?;
             push(&mut now.history, statistics.free_energy);
             if ends || settled(&now.history) {
                 now.finished = true;
+                now.merit = Some(statistics.counted / statistics.points as f64);
                 now.sums = None;
                 return Ok(());
             }
-            let (new, warnings) = m_step(&now.parameters, &statistics, &data.update)?;
+            let update = settings.cooling(data.update, iteration);
+            let (new, warnings) = m_step(&now.parameters, &statistics, &update)?;
             now.parameters = new;
             now.warnings.extend(warnings.iter().map(words));
         }
@@ -259,7 +268,8 @@ pub(super) fn e_step(
 }
 
 fn candidates<'a>(starts: impl Iterator<Item = &'a Start>) -> Vec<Candidate<'a>> {
-    starts.map(|s| Candidate { parameters: &s.parameters, free_energy: s.free_energy() }).collect()
+    let merit = |start: &Start| start.merit.unwrap_or(f64::NEG_INFINITY);
+    starts.map(|start| Candidate { parameters: &start.parameters, free_energy: merit(start) }).collect()
 }
 
 fn start(settings: &Settings, data: &Data, points: &mut Points, number: usize) -> Result<Start> {
@@ -270,7 +280,7 @@ fn start(settings: &Settings, data: &Data, points: &mut Points, number: usize) -
     }
     raise(&mut parameters, data.update.guard.noise_floor);
     let (history, warnings) = (Vec::new(), BTreeSet::new());
-    Ok(Start { number, parameters, history, warnings, sums: None, finished: false })
+    Ok(Start { number, parameters, history, warnings, sums: None, merit: None, finished: false })
 }
 
 /// Noise at or above the floor.

@@ -10,7 +10,7 @@
 //! A run with a schedule goes through all of it; it does not end before because little changed.
 
 use super::init::stream;
-use super::m_step::at_most;
+use super::m_step::{Learned, Update, at_most};
 use super::settings::Settings;
 use crate::parameters::Parameters;
 use spikelet::rng::Rng;
@@ -29,6 +29,14 @@ impl Settings {
         let (first, last) = self.temperature;
         let done = self.progress(iteration);
         first + (last - first) * ((done - 0.1) / 0.7).clamp(0.0, 1.0)
+    }
+
+    /// What an M-step does in an iteration: while it is cooling, posteriors are too flat to learn more than the dictionary.
+    pub(super) fn cooling(&self, mut update: Update, iteration: usize) -> Update {
+        if self.temperature_at(iteration) > self.temperature.1 {
+            update.learned = Learned { dictionary: update.learned.dictionary, ..Learned::NOTHING };
+        }
+        update
     }
 
     /// The part of the points that count.

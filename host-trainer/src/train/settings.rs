@@ -173,7 +173,7 @@ impl Settings {
             whiten: false,
             precision: Precision::F64,
             batch: 0,
-            init: InitForm::Random,
+            init: training.init,
             iterations: 100,
             restarts: 1,
             prefer: Prefer::FreeEnergy,

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 /// Expected sufficient statistics, x = s.z; x = s where there is no slab.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
-    /// Points summed over.
+    /// Points summed over: those that count.
     pub points: usize,
-    /// Sum of ln p(y, s) over the kept states, logarithm of that summed over points: F.
+    /// Sum of p(y, s) over the kept states, logarithm of that summed over all points: F.
     pub free_energy: f64,
+    /// The same over the points that count.
+    pub counted: f64,
     /// `sum <s>`. (H)
     pub activity: Vec<f64>,
     /// `sum <x>`. (H)
@@ -39,6 +41,7 @@ impl Statistics {
         Self {
             points: 0,
             free_energy: 0.0,
+            counted: 0.0,
             activity: vec![0.0; h],
             mean: vec![0.0; h],
             second: vec![0.0; if shares { 0 } else { h * h }],
@@ -54,6 +57,7 @@ impl Statistics {
     pub fn merge(&mut self, other: &Self) {
         self.points += other.points;
         self.free_energy += other.free_energy;
+        self.counted += other.counted;
         self.combine(other, |sum, value| sum + value);
     }
 

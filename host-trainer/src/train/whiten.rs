@@ -37,7 +37,7 @@ impl Whitening {
     /// ```
     pub fn new(covariance: &[f64], d: usize) -> Self {
         let spectrum = Spectrum::new(covariance, d);
-        let largest = spectrum.values.iter().fold(0.0f64, |m, &v| m.max(v));
+        let largest = spectrum.largest();
         // Constant data has no scale: it stays as it is.
         let floor = if largest > 0.0 { FLOOR * largest } else { 1.0 };
         let lifted = |v: f64| v.max(floor);
@@ -103,6 +103,11 @@ impl Spectrum {
                 Self { values, vectors: Mat::identity(d, d) }
             }
         }
+    }
+
+    /// The largest eigenvalue.
+    pub fn largest(&self) -> f64 {
+        self.values.iter().fold(0.0, |m, &v| m.max(v))
     }
 
     /// U diag(f(values)) U^T, row-major.

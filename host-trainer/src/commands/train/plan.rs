@@ -87,7 +87,7 @@ pub(super) struct Plan {
     /// [default: 0 for up to 32 latents or few points, else a 50th of the points, 100 to 4000]
     #[arg(long, value_name = "COUNT")]
     batch: Option<usize>,
-    /// Where the columns of a first dictionary come from [default: random in plain EM, data in stepwise EM]
+    /// Where the columns of a first dictionary come from [default: random for gsc in plain EM, else data]
     #[arg(long, value_enum)]
     init: Option<InitForm>,
     /// Most iterations (passes over the data) per start
@@ -163,7 +163,7 @@ impl Plan {
             whiten: self.whiten,
             precision: self.precision,
             batch,
-            init: self.init.unwrap_or(if batch > 0 { InitForm::Data } else { InitForm::Random }),
+            init: self.init.unwrap_or(if batch > 0 { InitForm::Data } else { by_default.init }),
             iterations: self.iterations,
             restarts: self.restarts.map_or(if batch > 0 { 1 } else { 4 }, |starts| starts as usize),
             prefer: self.prefer,

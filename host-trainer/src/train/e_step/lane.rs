@@ -170,6 +170,7 @@ impl<T: Scalar> Lane<T> {
             if evidence < job.least_evidence {
                 continue;
             }
+            self.sums.counted += evidence;
             if evidence < worst.0 {
                 worst = (evidence, i);
                 self.worst.clear();

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A_dh is the share of latent h in dimension d: with rho large, 1 for the strongest latent that is on and 0 for the
-//! others. rho = T / (T - 1) follows the temperature, so that all latents learn at first. Strengths are divided by the
-//! strongest of their state, which changes nothing but that no power overflows.
+//! others. rho = T / (T - 1) follows the temperature, so that all latents learn at first. A_dh does not change with the scale of
+//! W_dj, j = 1 ... H, so that powers are taken once per E-step, of numbers between 0 and 1.
 //!
 //! The noise is what is left of the data under the *old* dictionary: the new one does not tell without another walk. Both
 //! steps raise the free energy, whichever comes first.
@@ -15,33 +15,43 @@ use super::super::m_step::{Update, Warning, floored};
 use super::super::statistics::Statistics;
 use crate::parameters::{NoiseCov, Parameters};
 use spikelet::Inference;
-use spikelet::capacity::MAX_ACTIVE;
 use spikelet::math::Real;
 
 /// rho is that of this temperature at lower ones: at 1 it is infinite.
 const COLDEST: f64 = 1.05;
 
 /// States less probable than this teach nothing.
-const NEGLIGIBLE: f64 = 1e-20;
+const NEGLIGIBLE: f64 = 1e-12;
 
-/// What the shares of a model follow from.
+/// Powers are taken of strengths over the largest W_dh of the dimension; sums of them below this have lost precision.
+const TOO_SMALL: f64 = 1e-280;
+
+/// What the shares of a model follow from, by latents. (H x D)
 pub(crate) struct Strengths {
     dims: usize,
-    /// W by latents. (H x D)
     w: Vec<f64>,
-    /// ln W.
-    log_w: Vec<f64>,
+    /// W_dh^(rho-1) and W_dh^rho over the largest W_dh of the dimension.
+    below: Vec<f64>,
+    power: Vec<f64>,
     rho: f64,
 }
 
 impl Strengths {
     pub fn new(parameters: &Parameters, temperature: f64) -> Self {
         let (d, h) = (parameters.dims, parameters.latents);
-        let w: Vec<f64> = (0..h * d).map(|e| parameters.dictionary[e % d * h + e / d]).collect();
-        let log_w = w.iter().map(|w| w.ln()).collect();
         let temperature = temperature.max(COLDEST);
-        Self { dims: d, w, log_w, rho: temperature / (temperature - 1.0) }
+        let rho = temperature / (temperature - 1.0);
+        let largest: Vec<f64> = parameters.dictionary.chunks_exact(h).map(strongest).collect();
+        let w: Vec<f64> = (0..h * d).map(|e| parameters.dictionary[e % d * h + e / d]).collect();
+        let relative = |e: usize| if largest[e % d] > 0.0 { w[e] / largest[e % d] } else { 0.0 };
+        let below: Vec<f64> = (0..h * d).map(|e| relative(e).powf(rho - 1.0)).collect();
+        let power = (0..h * d).map(|e| below[e] * relative(e)).collect();
+        Self { dims: d, w, below, power, rho }
     }
+}
+
+fn strongest(strengths: &[f64]) -> f64 {
+    strengths.iter().fold(0.0, |most, &w| most.max(w))
 }
 
 /// Sums that grow by whole rows, one per latent. (H x D)
@@ -71,33 +81,30 @@ impl Shares {
     }
 
     fn add_state(&mut self, strengths: &Strengths, on: &[u16], q: f64, y: &[f64], left: &mut [f64]) {
-        let Strengths { dims, w, log_w, rho } = strengths;
+        let Strengths { dims, w, below, power, rho } = strengths;
         for (d, (&y, left)) in y.iter().zip(left).enumerate() {
             let entry = |latent: &u16| usize::from(*latent) * dims + d;
             let strongest = on.iter().map(|latent| w[entry(latent)]).fold(0.0, f64::max);
             *left += q * (y - strongest) * (y - strongest);
+            let mut add = |e: usize, share: f64| {
+                self.seen[e] += share * y;
+                self.share[e] += share;
+            };
             if let [latent] = on {
-                self.seen[entry(latent)] += q * y;
-                self.share[entry(latent)] += q;
+                add(entry(latent), q);
                 continue;
             }
-            // (W_dj / max)^(rho - 1), or 1 where all are zero
-            let log_strongest = strongest.ln();
-            let (mut powers, mut total) = ([0.0; MAX_ACTIVE], 0.0);
-            for (power, e) in powers.iter_mut().zip(on.iter().map(entry)) {
-                *power = 1.0;
-                if w[e] < strongest {
-                    *power = ((rho - 1.0) * (log_w[e] - log_strongest)).exp();
-                    total += *power * w[e] / strongest;
-                } else {
-                    total += 1.0;
-                }
+            let total: f64 = on.iter().map(|latent| power[entry(latent)]).sum();
+            if total > TOO_SMALL {
+                let scale = q * total.powf((1.0 - rho) / rho);
+                on.iter().map(entry).for_each(|e| add(e, scale * below[e]));
+                continue;
             }
+            // All are next to nothing in this dimension: they are compared with each other only.
+            let relative = |e: usize| if strongest > 0.0 { w[e] / strongest } else { 1.0 };
+            let total: f64 = on.iter().map(entry).map(|e| relative(e).powf(*rho)).sum();
             let scale = q * total.powf((1.0 - rho) / rho);
-            for (power, e) in powers.iter().zip(on.iter().map(entry)) {
-                self.seen[e] += scale * power * y;
-                self.share[e] += scale * power;
-            }
+            on.iter().map(entry).for_each(|e| add(e, scale * relative(e).powf(rho - 1.0)));
         }
     }
 }
