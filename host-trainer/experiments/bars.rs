@@ -51,10 +51,10 @@ fn rows() -> Vec<Row> {
         row("LinCA, +-", signed, "50 of 50, 0.21"),
         row("LinCA, +-, no noise", Test { noise: 0.0, ..signed }, "49 of 50, 0.04"),
         row("MCA", maximal, "46 of 50, 0.29"),
-        row("MCA", Test { points: 2000, ..maximal }, "all"),
+        Row { trials: 20, ..row("MCA", Test { points: 2000, ..maximal }, "all") },
         row("MCA, no noise", Test { noise: 0.0, ..maximal }, "41 of 50, 0.05"),
         wide(overlapping, 25, "21 of 25, 0.04"),
-        wide(Test { points: 800, ..overlapping }, 50, "50 of 50"),
+        wide(Test { points: 800, ..overlapping }, 25, "50 of 50"),
     ]
 }
 
@@ -77,6 +77,10 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         let trials = if arguments.quick { 3 } else { row.trials };
         let mut cells = vec![row.name.to_owned(), row.test.points.to_string(), row.test.bars().to_string()];
         for method in 0..methods.len() {
+            if row.latents > 10 && method == 2 {
+                cells.push("-".into());
+                continue;
+            }
             let found = arguments.trials(trials, |trial| run(&row, method, trial))?;
             let all = found.iter().filter(|(bars, _)| *bars == row.test.bars()).count();
             let mean =

@@ -30,6 +30,8 @@ use std::process::ExitCode;
 /// H = D.
 const SOURCES: usize = 10;
 const ITERATIONS: usize = 100;
+/// A repetition ends before that when an iteration changes the free energy by less than this fraction.
+const TOLERANCE: f64 = 1e-7;
 /// Short starts of a repetition, their iterations, and the most points they see.
 const STARTS: usize = 4;
 const START_ITERATIONS: usize = 40;
@@ -49,7 +51,7 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         ["exact", "truncated", "truncated, Laplace"].map(|name| format!("{name:<0$}", figures.len()));
     let table = Table::new(&["N", "repetitions", &columns[0], &columns[1], &columns[2]]);
     for n in (0..doublings).map(|k| 1000 << k) {
-        let repetitions = if arguments.quick { 1 } else { (15 * 4000 / n).clamp(1, 15) };
+        let repetitions = if arguments.quick { 1 } else { (15 * 2000 / n).clamp(1, 15) };
         let exact = gsc::exact(SOURCES, ITERATIONS, 0);
         let truncated = gsc::truncated(SOURCES, SELECTED, SELECTED, ITERATIONS, 0);
         let spikes = Source::SpikeAndSlab(1.0 / SOURCES as f64);
@@ -72,7 +74,8 @@ fn index(n: usize, source: Source, settings: &Settings, trial: usize) -> Result<
     mixing.iter_mut().zip(perturbation).for_each(|(w, e)| *w += 2f64.sqrt() * e);
     let mut data = mix(&source.points(&mut rng, n, SOURCES), &mixing, SOURCES);
     add_noise(&mut rng, &mut data, 1.0);
-    let settings = Settings { slab: SlabForm::Diagonal, seed: common::seed(4, trial), ..settings.clone() };
+    let seed = common::seed(4, trial);
+    let settings = Settings { slab: SlabForm::Diagonal, tolerance: TOLERANCE, seed, ..settings.clone() };
     let short = Settings { restarts: STARTS, iterations: START_ITERATIONS, ..settings.clone() };
     let first = data[..n.min(START_POINTS) * SOURCES].to_vec();
     let begin = gsc::train(&short, &mut Points::new(first, SOURCES))?.model().clone();
