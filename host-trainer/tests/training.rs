@@ -5,7 +5,7 @@ use spikelet_trainer::data::write_npy_f32;
 use spikelet_trainer::metrics::amari;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov};
 use spikelet_trainer::train::choose::Prefer;
-use spikelet_trainer::train::settings::{Engine, InitForm, NoiseForm, Precision};
+use spikelet_trainer::train::settings::{Engine, InitForm, NoiseForm, Precision, Rule};
 use spikelet_trainer::train::{Next, Points, Settings, State};
 
 const D: usize = 4;
@@ -46,7 +46,22 @@ fn ways() -> Vec<(&'static str, Settings)> {
             "stepwise, full noise",
             Settings { noise: NoiseForm::Full, latents: 7, selected: 5, max_active: 2, ..stepwise },
         ),
+        (
+            "gsc, cooled and cut",
+            Settings { temperature: (5.0, 1.0), parameter_noise: 0.1, ..cut(ModelKind::Gsc) },
+        ),
+        ("bsc", cut(ModelKind::Bsc)),
+        ("bsc, stepwise", Settings { batch: 100, ..cut(ModelKind::Bsc) }),
+        ("nmf", Settings { rule: Rule::Multiply, ..cut(ModelKind::Nmf) }),
+        ("mca", Settings { noise: NoiseForm::Diagonal, ..cut(ModelKind::Mca) }),
+        ("mca, stepwise, f32", Settings { batch: 100, precision: Precision::F32, ..cut(ModelKind::Mca) }),
     ]
+}
+
+/// Truncated, with points left out towards the end.
+fn cut(model: ModelKind) -> Settings {
+    let by_default = Settings::new(model, 5);
+    Settings { selected: 4, max_active: 2, cut: true, iterations: 8, restarts: 2, ..by_default }
 }
 
 fn train(settings: &Settings, points: &mut Points, threads: usize) -> State {

@@ -35,7 +35,8 @@ pub struct Training {
     pub prior: PriorForm,
     /// Where a first dictionary comes from in plain EM, unless asked otherwise.
     pub init: InitForm,
-    /// First and last temperature, unless asked otherwise.
+    /// First and last temperature, unless asked otherwise. The papers begin at 13 with the true noise given; with noise that is
+    /// to be learned (see [`super::init`]) 3 does as well where few latents are on, and better where all states are looked at.
     pub temperature: (f64, f64),
 }
 
@@ -61,7 +62,7 @@ const LINEAR: Training = Training {
 /// How this kind is trained.
 pub fn of(kind: ModelKind) -> Training {
     let switched =
-        Training { prior: PriorForm::Shared, init: InitForm::Data, temperature: (13.0, 1.0), ..LINEAR };
+        Training { prior: PriorForm::Shared, init: InitForm::Data, temperature: (3.0, 1.0), ..LINEAR };
     match kind {
         ModelKind::Gsc => LINEAR,
         ModelKind::Bsc => switched,

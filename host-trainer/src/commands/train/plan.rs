@@ -3,6 +3,7 @@
 use crate::parameters::ModelKind;
 use crate::prepare::check_truncation;
 use crate::train::Prefer;
+use crate::train::kinds::{self, Sums};
 use crate::train::settings::{
     Engine, Fixed, InitForm, NoiseForm, Precision, PriorForm, Rule, Settings, SlabForm,
 };
@@ -10,8 +11,9 @@ use crate::{Error, Result};
 use spikelet::Shape;
 use spikelet::capacity::MAX_ACTIVE;
 
-/// Up to this many latents all states are looked at unless --engine says otherwise.
+/// Up to this many latents all states are looked at unless --engine says otherwise; where a state costs D, fewer.
 const EXACT_UP_TO: usize = 10;
+const EXACT_SHARES_UP_TO: usize = 6;
 
 /// Up to this many latents, and on fewer points than this, plain EM gets there as fast.
 const PLAIN_UP_TO: usize = 32;
@@ -32,7 +34,7 @@ pub(super) struct Plan {
     /// H, how many latents (sources, dictionary elements) to learn
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     latents: u16,
-    /// Which states are looked at [default: exact up to 10 latents, else truncated]
+    /// Which states are looked at [default: exact up to 10 latents (mca: 6), else truncated]
     #[arg(long, value_enum)]
     engine: Option<Engine>,
     /// H', latents kept per point [default: 10, at most --latents]
@@ -66,7 +68,7 @@ pub(super) struct Plan {
     #[arg(long, value_enum)]
     rule: Option<Rule>,
     /// First and last temperature: above 1, posteriors are flatter, and a run finds its way around poor optima
-    /// [default: 1 for gsc, else 13:1]
+    /// [default: 1 for gsc, else 3:1]
     #[arg(long, value_name = "FIRST[:LAST]", value_parser = temperatures)]
     temperature: Option<(f64, f64)>,
     /// Noise put on the dictionary after each step while the temperature falls, as a fraction of the data's standard
@@ -118,10 +120,13 @@ impl Plan {
         self.check_kind()?;
         let has_slab = self.model.kind().has_slab();
         let latents = usize::from(self.latents);
-        let engine = self.engine.unwrap_or(match latents {
-            ..=EXACT_UP_TO if self.selected.is_none() && self.max_active.is_none() => Engine::Exact,
-            _ => Engine::Truncated,
-        });
+        let exact_up_to = match kinds::of(self.model).sums {
+            Sums::Moments => EXACT_UP_TO,
+            Sums::Shares => EXACT_SHARES_UP_TO,
+        };
+        let is_open = self.selected.is_none() && self.max_active.is_none();
+        let by_size = if latents <= exact_up_to && is_open { Engine::Exact } else { Engine::Truncated };
+        let engine = self.engine.unwrap_or(by_size);
         let (selected, max_active) = match engine {
             Engine::Truncated => {
                 let selected = self.selected.unwrap_or(latents.min(10));
