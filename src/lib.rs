@@ -35,6 +35,7 @@ mod bytes;
 mod error;
 mod exp;
 pub mod math;
+mod normal;
 pub mod rng;
 mod slices;
 
