@@ -72,7 +72,7 @@ impl<T: Real> Model<'_, T> {
         let sweep =
             if kind.is_maximal() { self.maximal_sweep(settings) } else { self.linear_sweep(settings) };
         let sweeps =
-            u64::from(settings.chains).saturating_mul(u64::from(settings.sweeps) + u64::from(CLIMBS));
+            u64::from(settings.chains).saturating_mul(u64::from(settings.sweeps) + 2 * u64::from(CLIMBS));
         let refinement = match kind.is_maximal() {
             true => 0,
             false => {
@@ -80,7 +80,7 @@ impl<T: Real> Model<'_, T> {
                 let search = if kind.has_slab() { a * (s * (a + 8) + a * a) } else { 0 };
                 let round =
                     search + 25 * a * self.shape.dims as u64 + self.weigh() + s * self.shape.dims as u64;
-                PASSES as u64 * (ROUNDS as u64 * round + u64::from(CLIMBS) * sweep)
+                PASSES as u64 * (ROUNDS as u64 * round + 2 * u64::from(CLIMBS) * sweep)
             }
         };
         Operations {

@@ -25,7 +25,7 @@ impl Engine {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Start {
-    /// At a state that no latent alone can improve: found by switching latents on or off as their conditionals say.
+    /// At a state that no latent alone can improve: found by switching whichever gains most, at most 16 times.
     #[default]
     Greedy,
     /// At a draw from the prior.

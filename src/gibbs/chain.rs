@@ -7,8 +7,8 @@ use crate::rng::Rng;
 use crate::slices::set;
 use crate::states::Path;
 
-/// Sweeps of a greedy start, at most.
-pub(crate) const CLIMBS: u32 = 4;
+/// Latents that a greedy start switches, at most. Each costs no more than two sweeps.
+pub(crate) const CLIMBS: u32 = 16;
 
 /// Sweeps after which running sums are made anew, so that rounding errors do not add up.
 pub(crate) const REFRESH: u32 = 32;
@@ -100,20 +100,27 @@ pub(super) fn on<T: Real, S: Sampler<T>>(sampler: &S, path: &mut Path, values: &
     }
 }
 
-/// Switches every latent on with its most probable value, or off, as its odds say, until none changes.
+/// Switches whichever latent gains most, on with its most probable value or off, until none gains; values settle in between.
 pub(super) fn climb<T: Real, S: Sampler<T>>(sampler: &mut S, max_active: usize) {
+    let positions = sampler.order().len();
     for _ in 0..CLIMBS {
-        let mut switched = false;
-        for p in 0..sampler.order().len() {
-            let given = sampler.given(p);
-            let was_on = sampler.is_on(p);
-            let is_on = given.log_odds > T::ZERO && (was_on || sampler.count() < max_active);
-            let away = is_on.then(|| sampler.mode(p, given));
-            sampler.set(p, away);
-            switched |= was_on != is_on;
+        let (mut best, mut most) = (None, T::ZERO);
+        for p in 0..positions {
+            let (odds, is_on) = (sampler.given(p).log_odds, sampler.is_on(p));
+            let gain = if is_on { -odds } else { odds };
+            if gain > most && (is_on || sampler.count() < max_active) {
+                (best, most) = (Some(p), gain);
+            }
         }
-        if !switched {
-            return;
+        let Some(best) = best else { return };
+        for p in 0..positions {
+            if sampler.is_on(p) != (p == best) {
+                let given = sampler.given(p);
+                let mode = sampler.mode(p, given);
+                sampler.set(p, Some(mode));
+            } else if p == best {
+                sampler.set(p, None);
+            }
         }
     }
 }
