@@ -1,8 +1,9 @@
 //! How a posterior is computed: all kept states looked at, or some of them drawn.
 
+use crate::arena::{Detail, arena_len, gibbs_arena_len, gibbs_state_bytes, state_bytes};
 use crate::capacity::MAX_ACTIVE;
 use crate::error::Error;
-use crate::model::Kind;
+use crate::model::{Kind, Shape};
 
 /// The way from the selected latents to their posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,25 @@ impl Engine {
     /// The one that a kind of model has unless another is asked for.
     pub const fn of_kind(kind: Kind) -> Self {
         if kind.is_sampled() { Self::Gibbs(Gibbs::new(kind, Gibbs::SWEEPS)) } else { Self::Truncated }
+    }
+}
+
+/// What the engines need as memory.
+impl Engine {
+    /// [`crate::arena_len`] or [`crate::gibbs_arena_len`].
+    pub const fn arena_len(&self, shape: Shape, detail: Detail) -> usize {
+        match self {
+            Self::Truncated => arena_len(shape, detail),
+            Self::Gibbs(_) => gibbs_arena_len(shape, detail),
+        }
+    }
+
+    /// [`crate::state_bytes`] or [`crate::gibbs_state_bytes`].
+    pub const fn state_bytes(&self, shape: Shape) -> usize {
+        match self {
+            Self::Truncated => state_bytes(shape),
+            Self::Gibbs(_) => gibbs_state_bytes(shape),
+        }
     }
 }
 

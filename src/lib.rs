@@ -43,11 +43,10 @@ mod slices;
 pub mod capacity;
 pub mod model;
 
-mod engine;
-
 pub mod blob;
 
 mod arena;
+mod engine;
 mod project;
 mod select;
 

@@ -5,7 +5,7 @@
 
 use crate::prepare::check_truncation;
 use crate::{Error, Result};
-use spikelet::{Detail, Engine, Inference, Model, Shape, arena_len, gibbs_arena_len};
+use spikelet::{Detail, Engine, Inference, Model, Shape};
 use std::num::NonZero;
 use std::thread;
 
@@ -83,11 +83,7 @@ pub(super) fn infer_part(
     reconstruct: bool,
 ) -> Result<Posteriors> {
     let detail = Detail::Marginals;
-    let len = match engine {
-        Engine::Truncated => arena_len(model.shape, detail),
-        Engine::Gibbs(_) => gibbs_arena_len(model.shape, detail),
-    };
-    let mut memory = vec![0.0; len];
+    let mut memory = vec![0.0; engine.arena_len(model.shape, detail)];
     let mut inference = Inference::with_engine(model, &mut memory, detail, engine)
         .expect("memory of the length it asked for, and an engine that was checked");
     inference.seek(first as u64);
