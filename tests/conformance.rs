@@ -42,8 +42,8 @@ const RECIPES: [Recipe; 8] = [
     Recipe { kind: ModelKind::Gsc, name: "d64h256", dims: 64, latents: 256, selected: 10, max_active: 3 },
     Recipe { kind: ModelKind::Bsc, name: "bsc-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
     Recipe { kind: ModelKind::Mca, name: "mca-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
-    Recipe { kind: ModelKind::Gsc, name: "gsc-gibbs", dims: 16, latents: 32, selected: 12, max_active: 3 },
-    Recipe { kind: ModelKind::Bsc, name: "bsc-gibbs", dims: 16, latents: 32, selected: 12, max_active: 3 },
+    Recipe { kind: ModelKind::Gsc, name: "gsc-gibbs", dims: 12, latents: 16, selected: 12, max_active: 3 },
+    Recipe { kind: ModelKind::Bsc, name: "bsc-gibbs", dims: 12, latents: 16, selected: 12, max_active: 3 },
     Recipe { kind: ModelKind::Ssmca, name: "ssmca-gibbs", dims: 12, latents: 16, selected: 6, max_active: 6 },
 ];
 
