@@ -36,7 +36,7 @@ pub struct Inference<'m, T, F = Found<T>> {
 /// The posterior of one sample. H entries where not said otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimate<'e, T> {
-    /// The H' preselected latents, best first.
+    /// The H' preselected latents, best first; those that a sampler chose at random come last.
     pub selected: &'e [u16],
     /// `<s>`: probability that each latent is on.
     pub activity: &'e [T],

@@ -148,7 +148,7 @@ impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, '_, T, V> {
                     sampler.refresh();
                 }
                 let is_kept = until_kept == 0;
-                until_kept = if is_kept { thinning } else { until_kept } - 1;
+                until_kept = (if is_kept { thinning } else { until_kept }).saturating_sub(1);
                 self.sweep(sampler, is_kept);
                 self.best.note(sampler);
                 if is_kept {
@@ -183,7 +183,7 @@ impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, '_, T, V> {
         let is_averaged = is_kept && !self.sums.has_second();
         for p in 0..sampler.order().len() {
             let given = sampler.given(p);
-            let others = sampler.count() - usize::from(sampler.is_on(p));
+            let others = sampler.count().saturating_sub(usize::from(sampler.is_on(p)));
             let [on, off] = if others < self.max_active() { odds(given.log_odds) } else { [T::ZERO, T::ONE] };
             // The smaller of the two has all its digits, and so has the random number near zero.
             let unit: T = self.rng.unit();
