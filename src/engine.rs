@@ -88,7 +88,7 @@ impl Gibbs {
     /// Sweeps where nobody says how many.
     pub const SWEEPS: u32 = 100;
 
-    /// One chain from a greedy start. Burn-in is half of the sweeps with a slab that is added up [003], a third otherwise [004].
+    /// One chain from a greedy start. Burn-in is half of the sweeps where slabs are added up (paper 003), a third otherwise (004).
     pub const fn new(kind: Kind, sweeps: u32) -> Self {
         let burn_in = if matches!(kind, Kind::Gsc) { sweeps / 2 } else { sweeps / 3 };
         let max_active = MAX_ACTIVE as u16;

@@ -66,7 +66,7 @@ impl Rng {
     /// assert!((0..1000).all(|_| rng.below(3) < 3));
     /// ```
     pub fn below(&mut self, count: u16) -> u16 {
-        ((self.0.next_u64() >> 16) * u64::from(count) >> 48) as u16
+        (((self.0.next_u64() >> 16) * u64::from(count)) >> 48) as u16
     }
 
     /// Standard normal, by the inverse of the distribution function: exact, one random integer, no loop.

@@ -1,4 +1,5 @@
 //! Against values computed with 50 digits.
+#![allow(clippy::excessive_precision)]
 
 use super::*;
 use crate::rng::Rng;
