@@ -58,7 +58,8 @@ static void sampling(void)
     spk_state *state = NULL;
     spk_estimate estimate;
     spk_gibbs good, bad;
-    float first;
+    float first[MODEL_LATENTS];
+    uint32_t i;
 
     EXPECT(size > 0 && spk_gibbs_state_size(NULL, 100) == 0);
     EXPECT(spk_gibbs_settings(NULL, sizeof model_blob, 40, &good) == SPK_ERR_NULL);
@@ -94,14 +95,17 @@ static void sampling(void)
     EXPECT(spk_process(state, sample, MODEL_DIMS, &estimate) == SPK_ERR_NOT_FINITE);
     sample[0] = 3e38f;
     EXPECT(spk_process(state, sample, MODEL_DIMS, &estimate) == SPK_ERR_RANGE);
-    sample[0] = 0.01f;
+    for (i = 0; i < MODEL_DIMS; i++)
+        sample[i] = 0.02f; /* two standard deviations of the noise: nothing is certain */
     EXPECT(spk_seek(NULL, 7) == SPK_ERR_NULL);
     EXPECT(spk_seek(state, 7) == SPK_OK);
     EXPECT(spk_process(state, sample, MODEL_DIMS, &estimate) == SPK_OK && isfinite(estimate.evidence));
-    first = estimate.activity[0];
-    EXPECT(spk_process(state, sample, MODEL_DIMS, &estimate) == SPK_OK && estimate.activity[0] != first);
+    memcpy(first, estimate.mean, sizeof first);
+    EXPECT(spk_process(state, sample, MODEL_DIMS, &estimate) == SPK_OK);
+    EXPECT(memcmp(first, estimate.mean, sizeof first) != 0);
     EXPECT(spk_seek(state, 7) == SPK_OK);
-    EXPECT(spk_process(state, sample, MODEL_DIMS, &estimate) == SPK_OK && estimate.activity[0] == first);
+    EXPECT(spk_process(state, sample, MODEL_DIMS, &estimate) == SPK_OK);
+    EXPECT(memcmp(first, estimate.mean, sizeof first) == 0);
     free(memory);
     free(sample);
 }
