@@ -2,7 +2,7 @@
 //!
 //! A problem is sampled [`RUNS`] times with different random numbers. The mean of the runs' estimates must lie within
 //! [`ERRORS`] of its standard errors, which the runs themselves tell. Of normal estimates a t of 39 degrees of freedom exceeds
-//! 6 once in two million: with the 20 000 comparisons below, a right sampler would fail for one seed in a hundred, and the
+//! 6 once in two million: with the 6000 comparisons below, a right sampler would fail for one seed in 300, and the
 //! seeds are fixed. `wrong_conditionals_are_noticed` shows that the tests can fail.
 
 mod common;
@@ -165,7 +165,7 @@ fn chains_keep_to_the_states_they_may_visit() {
     }
 }
 
-/// At another temperature, or with a sixth of the noise, the sampler is far from the posterior of the model.
+/// At another temperature the sampler is far from the posterior of the model.
 #[test]
 fn wrong_conditionals_are_noticed() {
     for kind in ENUMERABLE {
