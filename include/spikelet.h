@@ -81,6 +81,22 @@
 #define SPK_KIND_MCA 4
 
 /**
+ * Maximal causes with strengths: sources that are off, or on with any strength; in each dimension the strongest one counts.
+ * It can only be sampled: spk_init() does, with 100 sweeps and seed 0.
+ */
+#define SPK_KIND_SSMCA 5
+
+/**
+ * A chain begins at a state that no source alone can improve.
+ */
+#define SPK_START_GREEDY 0
+
+/**
+ * A chain begins at a draw from the prior.
+ */
+#define SPK_START_RANDOM 1
+
+/**
  * One stream of samples. Opaque; lives in memory of the caller. It may be copied or moved as bytes
  * (to memory with the same alignment) as long as the blob stays where it is.
  */
@@ -97,7 +113,8 @@ typedef int32_t spk_status;
  */
 typedef struct spk_info {
   /**
-   * One of SPK_KIND_: what its sources are. `mean` equals `activity` for all but SPK_KIND_GSC.
+   * One of SPK_KIND_: what its sources are. `mean` equals `activity` for all but SPK_KIND_GSC and
+   * SPK_KIND_SSMCA.
    */
   uint32_t kind;
   /**
@@ -135,6 +152,44 @@ typedef struct spk_info {
 } spk_info;
 
 /**
+ * Settings of Gibbs sampling: see spk_gibbs_settings().
+ */
+typedef struct spk_gibbs {
+  /**
+   * Seed of the random numbers, which depend on it and on the number of the sample only: see spk_seek().
+   */
+  uint64_t seed;
+  /**
+   * Sweeps of a chain, in each of which every preselected source is drawn once; at least 1.
+   */
+  uint32_t sweeps;
+  /**
+   * The first sweeps of each chain, which are not counted; fewer than `sweeps`.
+   */
+  uint32_t burn_in;
+  /**
+   * Of the sweeps after that every so-many-th counts; at least 1.
+   */
+  uint32_t thinning;
+  /**
+   * Chains for each sample; at least 1.
+   */
+  uint32_t chains;
+  /**
+   * One of SPK_START_: where chains begin.
+   */
+  uint32_t start;
+  /**
+   * How many of the preselected sources are chosen at random instead of by their scores; fewer than `selected`.
+   */
+  uint32_t extra;
+  /**
+   * Most sources on at once; at least 1, at most what the library was built for (32).
+   */
+  uint32_t max_active;
+} spk_gibbs;
+
+/**
  * The posterior of one sample. The arrays lie in the state's memory; they are valid until the next
  * call with that state.
  */
@@ -156,7 +211,7 @@ typedef struct spk_estimate {
    */
   const uint16_t *selected;
   /**
-   * The latents that are on in the most probable state, ascending. `map_len` entries, maybe 0.
+   * The latents that are on in the most probable state (of those drawn), ascending. `map_len` entries, maybe 0.
    */
   const uint16_t *map_latents;
   /**
@@ -176,7 +231,8 @@ typedef struct spk_estimate {
    */
   uint32_t map_len;
   /**
-   * Natural logarithm of the probability density of the sample, summed over the states looked at.
+   * Natural logarithm of the probability density of the sample, summed over the states looked at; of a sampled state
+   * that of the best one alone.
    */
   float evidence;
 } spk_estimate;
@@ -220,6 +276,11 @@ typedef struct spk_estimate {
  * The sample is finite, but too large for the precision of the model. There are no results.
  */
 #define SPK_ERR_RANGE -7
+
+/**
+ * A setting of the sampler that it cannot run with, or a model that it cannot sample.
+ */
+#define SPK_ERR_SETTING -8
 
 /**
  * Fewer bytes than the blob says it has.
@@ -305,6 +366,58 @@ spk_status spk_init(void *memory,
                     struct spk_state **state);
 
 /**
+ * Bytes of memory that spk_init_gibbs() needs for this blob; 0 when the blob is refused. The same on every target.
+ */
+size_t spk_gibbs_state_size(const void *blob,
+                            size_t blob_len);
+
+/**
+ * Settings to begin with: one chain from a greedy start, a half (SPK_KIND_GSC) or a third of its sweeps as burn-in, seed 0.
+ *
+ * @param blob      the blob
+ * @param blob_len  bytes readable there
+ * @param sweeps    sweeps of the chain; 100 are a good start
+ * @param settings  filled in on success; change what should be different
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT or a SPK_ERR_BLOB_ code
+ */
+SPK_CHECKED
+spk_status spk_gibbs_settings(const void *blob,
+                              size_t blob_len,
+                              uint32_t sweeps,
+                              struct spk_gibbs *settings);
+
+/**
+ * spk_init() for a state whose posteriors are drawn by Gibbs sampling instead of summed over all states: for many preselected
+ * sources, with any number of them on. The work for a sample grows with `sweeps` times `chains` (`spikelet inspect` prints
+ * it); nothing else of the interface changes.
+ *
+ * @param memory      as in spk_init()
+ * @param memory_len  bytes there, at least spk_gibbs_state_size()
+ * @param blob        as in spk_init()
+ * @param blob_len    bytes readable there
+ * @param settings    from spk_gibbs_settings(); copied
+ * @param state       set on success
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_MEMORY, SPK_ERR_SETTING or a SPK_ERR_BLOB_ code
+ */
+SPK_CHECKED
+spk_status spk_init_gibbs(void *memory,
+                          size_t memory_len,
+                          const void *blob,
+                          size_t blob_len,
+                          const struct spk_gibbs *settings,
+                          struct spk_state **state);
+
+/**
+ * Makes the next sample number `number`. Samples are counted from 0, and the random numbers of a sampled state depend on the
+ * seed and on this number only: any sample of a stream can be inferred again by itself. Others ignore it.
+ *
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT or SPK_ERR_STATE
+ */
+SPK_CHECKED
+spk_status spk_seek(struct spk_state *state,
+                    uint64_t number);
+
+/**
  * Infers the sources of one sample. Takes at most the work that spk_inspect() states, allocates
  * nothing and does not block. Not reentrant for one state; different states are independent.
  *
@@ -322,8 +435,8 @@ spk_status spk_process(struct spk_state *state,
                        struct spk_estimate *estimate);
 
 /**
- * The last sample without its noise: the dictionary times the posterior means; for SPK_KIND_MCA the mean of the
- * maximum, for which all states are looked at once more. Call it right after spk_process().
+ * The last sample without its noise: the dictionary times the posterior means; for SPK_KIND_MCA and SPK_KIND_SSMCA the mean of
+ * the maximum, for which all states are looked at once more unless they were sampled. Call it right after spk_process().
  *
  * @param state    from spk_init()
  * @param out      filled with `out_len` numbers

@@ -7,7 +7,7 @@ use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::error::Error;
 use crate::grown::{BranchMemory, branch_len};
 use crate::math::Real;
-use crate::model::{Kind, Shape};
+use crate::model::Shape;
 use crate::slices::triangle;
 use crate::switched::{SwitchMemory, switch_len};
 
@@ -33,18 +33,49 @@ pub enum Detail {
 /// assert_eq!(memory.len(), 328);
 /// ```
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
-    let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
-    let Sizes { gram, slab, factor, branches, switches, second, covariance, pull } =
-        Sizes::new(shape, detail);
+    len(shape, detail, shape.kind.is_sampled())
+}
+
+/// The same for Gibbs sampling ([`crate::Engine::Gibbs`]), whatever its settings. gamma does not matter.
+///
+/// ```
+/// use spikelet::{Detail, Kind, Shape, gibbs_arena_len};
+/// let (dims, latents, selected, max_active) = (256, 10_000, 20, 3);
+/// let shape = Shape { kind: Kind::Gsc, dims, latents, selected, max_active, singletons: false };
+/// assert!(gibbs_arena_len(shape, Detail::Marginals) < 2 * dims + 4 * latents + 1200);
+/// ```
+pub const fn gibbs_arena_len(shape: Shape, detail: Detail) -> usize {
+    len(shape, detail, true)
+}
+
+const fn len(shape: Shape, detail: Detail, sampled: bool) -> usize {
+    let Shape { dims: d, latents: h, selected: s, .. } = shape;
+    let Sizes {
+        active: a,
+        gram,
+        slab,
+        factor,
+        branches,
+        switches,
+        chain,
+        maxima,
+        borders,
+        second,
+        covariance,
+        pull,
+    } = Sizes::new(shape, detail, sampled);
     let block = gram + 2 * s + 5 * slab + slab;
     let walk = 7 * branches.0 + 2 * branches.1 + switches.0 + switches.1;
     let work = triangle(factor.saturating_sub(1)) + 5 * factor + covariance;
     let sums = 2 * s + 2 * slab + second + pull + pull * s + if pull > 0 { a + a * a } else { 0 };
-    2 * d + 4 * h + block + walk + work + sums + a
+    let chains = 4 * chain + 2 * maxima + 5 * borders;
+    2 * d + 4 * h + block + walk + chains + work + sums + a
 }
 
 /// Lengths that depend on the kind or the detail.
 struct Sizes {
+    /// A: most latents on at once.
+    active: usize,
     gram: usize,
     /// S with a slab.
     slab: usize,
@@ -54,25 +85,39 @@ struct Sizes {
     branches: (usize, usize),
     /// Rows and sums of [`SwitchMemory`].
     switches: (usize, usize),
+    /// S where chains are drawn.
+    chain: usize,
+    /// D where maxima are kept for them.
+    maxima: usize,
+    /// D + 1 where conditionals have pieces.
+    borders: usize,
     second: usize,
     covariance: usize,
     pull: usize,
 }
 
 impl Sizes {
-    const fn new(shape: Shape, detail: Detail) -> Self {
-        let Shape { kind, dims, selected: s, max_active: a, .. } = shape;
+    const fn new(shape: Shape, detail: Detail, sampled: bool) -> Self {
+        let Shape { kind, dims, selected: s, .. } = shape;
         let has_slab = kind.has_slab();
         let second = if matches!(detail, Detail::Marginals) { 0 } else { s * s };
+        // Chains may have as many on as there is room for.
+        let most = if s < MAX_ACTIVE { s } else { MAX_ACTIVE };
+        let a = if sampled { most } else { shape.max_active };
+        let is_walked = has_slab && !sampled;
         Self {
-            gram: if matches!(kind, Kind::Mca) { 0 } else { s * s },
+            active: a,
+            gram: if kind.is_maximal() { 0 } else { s * s },
             slab: if has_slab { s } else { 0 },
-            factor: if has_slab { a } else { 0 },
-            branches: if has_slab { branch_len(s, a) } else { (0, 0) },
-            switches: if has_slab { (0, 0) } else { switch_len(kind, dims, s, a) },
+            factor: if has_slab && !kind.is_maximal() { a } else { 0 },
+            branches: if is_walked { branch_len(s, a) } else { (0, 0) },
+            switches: if has_slab || sampled { (0, 0) } else { switch_len(kind, dims, s, a) },
+            chain: if sampled { s } else { 0 },
+            maxima: if sampled && kind.is_maximal() { dims } else { 0 },
+            borders: if sampled && kind.is_maximal() && has_slab { dims + 1 } else { 0 },
             second,
-            covariance: if has_slab && second > 0 { triangle(a) } else { 0 },
-            pull: if has_slab && matches!(detail, Detail::SlabPull) { s } else { 0 },
+            covariance: if is_walked && second > 0 { triangle(a) } else { 0 },
+            pull: if is_walked && matches!(detail, Detail::SlabPull) { s } else { 0 },
         }
     }
 }
@@ -83,8 +128,13 @@ pub const fn state_bytes(shape: Shape) -> usize {
     STATE_BASE + 4 * arena_len(shape, Detail::Marginals).next_multiple_of(2)
 }
 
+/// [`state_bytes`] of a stream that is sampled.
+pub const fn gibbs_state_bytes(shape: Shape) -> usize {
+    STATE_BASE + 4 * gibbs_arena_len(shape, Detail::Marginals).next_multiple_of(2)
+}
+
 /// The fixed part of [`state_bytes`]: the C interface checks when it is built that its state fits.
-pub const STATE_BASE: usize = 384 + (4 * MAX_SELECTED + 2 * MAX_ACTIVE).next_multiple_of(8);
+pub const STATE_BASE: usize = 432 + (4 * MAX_SELECTED + 2 * MAX_ACTIVE).next_multiple_of(8);
 
 /// The arrays, named by what they hold. Sizes: D `dims`, H `latents`, S `selected`, A `max_active`.
 #[derive(Debug)]
@@ -106,6 +156,8 @@ pub(crate) struct Arena<'m, T> {
     pub branches: BranchMemory<'m, T>,
     /// The same without a slab: see [`crate::switched`].
     pub switches: SwitchMemory<'m, T>,
+    /// The chains of a sampler: see [`crate::gibbs`].
+    pub chain: ChainMemory<'m, T>,
     pub work: WorkMemory<'m, T>,
     pub sums: SumMemory<'m, T>,
     /// Coefficients of the best state. (A)
@@ -121,6 +173,16 @@ pub(crate) struct BlockMemory<'m, T> {
     pub slab: &'m mut [[T; 5]],
     pub resting: &'m mut [T],
     pub reference: &'m mut [T],
+}
+
+/// What belongs to the state of a chain. (S; `maxima` and `clean` D, `borders` D + 1, or empty)
+#[derive(Debug)]
+pub(crate) struct ChainMemory<'m, T> {
+    pub state: &'m mut [[T; 3]],
+    pub values: &'m mut [T],
+    pub maxima: &'m mut [T],
+    pub clean: &'m mut [T],
+    pub borders: &'m mut [[T; 5]],
 }
 
 /// A small linear system and the moments of one state. (A each; `rows` A (A - 1) / 2, `covariance`
@@ -167,15 +229,28 @@ impl<T> SumMemory<'_, T> {
 }
 
 impl<'m, T: Real> Arena<'m, T> {
-    pub fn new(memory: &'m mut [T], shape: Shape, detail: Detail) -> Result<Self, Error> {
-        let (needed, found) = (arena_len(shape, detail), memory.len());
-        Self::cut(memory, shape, detail).ok_or(Error::Memory { needed, found })
+    /// `sampled`: for Gibbs sampling.
+    pub fn new(memory: &'m mut [T], shape: Shape, detail: Detail, sampled: bool) -> Result<Self, Error> {
+        let (needed, found) = (len(shape, detail, sampled), memory.len());
+        Self::cut(memory, shape, detail, sampled).ok_or(Error::Memory { needed, found })
     }
 
-    fn cut(memory: &'m mut [T], shape: Shape, detail: Detail) -> Option<Self> {
-        let Shape { dims: d, latents: h, selected: s, max_active: a, .. } = shape;
-        let Sizes { gram, slab, factor, branches, switches, second, covariance, pull } =
-            Sizes::new(shape, detail);
+    fn cut(memory: &'m mut [T], shape: Shape, detail: Detail, sampled: bool) -> Option<Self> {
+        let Shape { dims: d, latents: h, selected: s, .. } = shape;
+        let Sizes {
+            active: a,
+            gram,
+            slab,
+            factor,
+            branches,
+            switches,
+            chain,
+            maxima,
+            borders,
+            second,
+            covariance,
+            pull,
+        } = Sizes::new(shape, detail, sampled);
         let (pull_of_state, solved) = if pull > 0 { (a, a * a) } else { (0, 0) };
         let mut rest = memory;
         let mut take = |len: usize| {
@@ -202,6 +277,13 @@ impl<'m, T: Real> Arena<'m, T> {
                 pairs: take(2 * branches.1)?.as_chunks_mut().0,
             },
             switches: SwitchMemory { rows: take(switches.0)?, sums: take(switches.1)? },
+            chain: ChainMemory {
+                state: take(3 * chain)?.as_chunks_mut().0,
+                values: take(chain)?,
+                maxima: take(maxima)?,
+                clean: take(maxima)?,
+                borders: take(5 * borders)?.as_chunks_mut().0,
+            },
             work: WorkMemory {
                 rows: take(triangle(factor.saturating_sub(1)))?,
                 pivot_inv: take(factor)?,

@@ -10,11 +10,11 @@
 //! | 6 | u16 | format revision, 0 |
 //! | 8 | u32 | length of the blob in bytes, a multiple of 8 |
 //! | 12 | u32 | CRC-32 (IEEE 802.3, as in zlib) of the bytes from 16 to the end |
-//! | 16 | u8 | model kind: 1 GSC, 2 BSC, 3 NMF, 4 MCA (5 SSMCA reserved) |
+//! | 16 | u8 | model kind: 1 GSC, 2 BSC, 3 NMF, 4 MCA, 5 SSMCA |
 //! | 17 | u8 | encoding of the dictionary: 0 f32 (1 i16, 2 i8 reserved) |
 //! | 18 | u8 | selection: 0 singleton, 1 independent, 2 cosine, 3 bound |
 //! | 19 | u8 | noise: 0 shared, 1 diagonal, 2 full |
-//! | 20 | u8 | slab: 0 unit, 1 diagonal, 2 full for GSC; 3 none for the others |
+//! | 20 | u8 | slab: 0 unit or 1 diagonal for GSC and SSMCA, 2 full for GSC; 3 none for the others |
 //! | 21 | u8 | states: 0 grown, 1 table (GSC only) |
 //! | 22 | u8 | 1 with singletons, 0 without |
 //! | 23 | u8 | 0 |
@@ -34,7 +34,7 @@
 //! | `DICT` | D times H rounded up to 8 | dictionary in panels |
 //! | `NOIS` | 1, D or D (D + 1) / 2 | noise precision(s) or inverse Cholesky factor |
 //! | `PRIO`, `GDIA` | H each | prior logit, Gram diagonal |
-//! | `MEAN`, `PREC`, `SOFF` | H each | slab mean, slab precision, score offset; GSC only |
+//! | `MEAN`, `PREC`, `SOFF` | H each | slab mean, slab precision, score offset; GSC and SSMCA only |
 //! | `GRAM` | H (H + 1) / 2 | Gram matrix; may be absent |
 //! | `SELP`, `SELO` | as `DICT`, H | independent selection: precisions and offsets; cosine selection: `SELO` holds the scales |
 //! | `STAT` | see [`StateTable`] | per-state records |
@@ -134,6 +134,7 @@ impl<'a> Blob<'a> {
             2 => Kind::Bsc,
             3 => Kind::Nmf,
             4 => Kind::Mca,
+            5 => Kind::Ssmca,
             value => return Err(BlobError::Unknown { field: "kind", value }),
         };
         if u8_at(bytes, 17) != 0 {
@@ -145,7 +146,7 @@ impl<'a> Blob<'a> {
         let slab = match (u8_at(bytes, 20), kind.has_slab()) {
             (0, true) => Slab::Unit,
             (1, true) => Slab::Diagonal,
-            (2, true) => Slab::Full,
+            (2, true) if kind == Kind::Gsc => Slab::Full,
             (3, false) => Slab::None,
             (value, _) => return Err(BlobError::Unknown { field: "slab", value }),
         };

@@ -42,7 +42,10 @@ impl<'m, T: Real> Block<'m, T> {
             set(slab, p, [mean, precision, logit, precision * mean, precision.sqrt()]);
             set(resting, p, mean * (precision / (at(model.gram_diagonal, h) + precision)));
         }
-        gather_gram(model, &order, gram);
+        // Maximal causes have no products of latents.
+        if !gram.is_empty() {
+            gather_gram(model, &order, gram);
+        }
         reference.fill(T::ZERO);
         Self { order, gram, b, slab, resting, reference, members: Vec::new() }
     }

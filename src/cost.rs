@@ -1,5 +1,8 @@
 //! The most work a sample can take, in multiply-adds, before any sample is seen.
 
+use crate::capacity::MAX_REFERENCE;
+use crate::engine::Gibbs;
+use crate::gibbs::{CLIMBS, REFRESH};
 use crate::math::{Real, binomial};
 use crate::model::{Kind, Model, Noise, PANEL, Selection, Shape, States};
 use crate::reference::{PASSES, ROUNDS};
@@ -35,38 +38,108 @@ impl Operations {
 }
 
 impl<T: Real> Model<'_, T> {
-    /// Bounds on the work per sample.
+    /// Bounds on the work per sample, by the engine that the kind has unless another is asked for.
     pub fn operations(&self) -> Operations {
         let Shape { kind, dims, latents, selected, singletons, .. } = self.shape;
         let [d, h, s] = [dims, latents, selected].map(|n| n as u64);
-        let panels = d * h.next_multiple_of(PANEL as u64);
-        let alone = if kind.has_slab() { 6 * h } else { h };
-        let again = if singletons { alone } else { 0 };
-        let scores = match self.selection {
-            Selection::Singleton => alone,
-            Selection::Independent { .. } => 3 * panels + h.max(again),
-            Selection::Cosine { .. } => h + again,
-            Selection::Bound => 2 * panels + h + again,
-        };
         let (walk, refinement) = match kind {
+            Kind::Ssmca => return self.gibbs_operations(&Gibbs::new(kind, Gibbs::SWEEPS)),
             Kind::Gsc => self.slab_walk(),
             Kind::Bsc | Kind::Nmf => self.linear_walk(),
             // Singletons of a loud sample are computed like other states.
             Kind::Mca => (self.maximal_walk(), 3 * d * (h + s)),
         };
-        let block = match (kind, self.gram, self.noise) {
-            (Kind::Mca, ..) => 0,
+        let outside = if singletons { 8 * (h - s) } else { 0 };
+        Operations {
+            projection: self.project(),
+            selection: self.scores(singletons),
+            posterior: walk.saturating_add(self.block() + outside + 6 * s),
+            refinement,
+        }
+    }
+
+    /// Bounds on the work per sample by Gibbs sampling with these settings.
+    ///
+    /// ```
+    /// # let model = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().model();
+    /// use spikelet::{Gibbs, Kind};
+    /// let [short, long] = [50, 100].map(|sweeps| model.gibbs_operations(&Gibbs::new(Kind::Gsc, sweeps)));
+    /// assert!(long.posterior < 2 * short.posterior && long.selection == short.selection);
+    /// ```
+    pub fn gibbs_operations(&self, settings: &Gibbs) -> Operations {
+        let Shape { kind, selected, .. } = self.shape;
+        let s = selected as u64;
+        let sweep =
+            if kind.is_maximal() { self.maximal_sweep(settings) } else { self.linear_sweep(settings) };
+        let sweeps =
+            u64::from(settings.chains).saturating_mul(u64::from(settings.sweeps) + 2 * u64::from(CLIMBS));
+        let refinement = match kind.is_maximal() {
+            true => 0,
+            false => {
+                let a = s.min(u64::from(settings.max_active)).min(MAX_REFERENCE as u64);
+                let search = if kind.has_slab() { a * (s * (a + 8) + a * a) } else { 0 };
+                let round =
+                    search + 25 * a * self.shape.dims as u64 + self.weigh() + s * self.shape.dims as u64;
+                PASSES as u64 * (ROUNDS as u64 * round + 2 * u64::from(CLIMBS) * sweep)
+            }
+        };
+        Operations {
+            projection: self.project(),
+            selection: self.scores(false),
+            posterior: sweep.saturating_mul(sweeps).saturating_add(self.block() + 6 * s),
+            refinement,
+        }
+    }
+
+    /// The dictionary, Sigma^-1 y and its energy.
+    fn project(&self) -> u64 {
+        self.shape.dims as u64 * self.shape.latents.next_multiple_of(PANEL) as u64 + self.weigh()
+    }
+
+    /// Scores of all latents, and of their singletons if these are states.
+    fn scores(&self, singletons: bool) -> u64 {
+        let h = self.shape.latents as u64;
+        let panels = self.shape.dims as u64 * h.next_multiple_of(PANEL as u64);
+        let alone = if self.shape.kind.has_slab() { 6 * h } else { h };
+        let again = if singletons { alone } else { 0 };
+        match self.selection {
+            Selection::Singleton => alone,
+            Selection::Independent { .. } => 3 * panels + h.max(again),
+            Selection::Cosine { .. } => h + again,
+            Selection::Bound => 2 * panels + h + again,
+        }
+    }
+
+    /// G of the selected latents.
+    fn block(&self) -> u64 {
+        let [d, s] = [self.shape.dims, self.shape.selected].map(|n| n as u64);
+        match (self.shape.kind, self.gram, self.noise) {
+            (Kind::Mca | Kind::Ssmca, ..) => 0,
             (_, Some(_), _) => 2 * s,
             (_, None, Noise::Diagonal(_)) => s * (s - 1) * d,
             (_, None, _) => s * (s - 1) / 2 * (d + 1),
-        };
-        let outside = if singletons { 8 * (h - s) } else { 0 };
-        Operations {
-            projection: panels + self.weigh(),
-            selection: scores,
-            posterior: walk.saturating_add(block + outside + 6 * s),
-            refinement,
         }
+    }
+
+    /// One sweep over latents that add up.
+    fn linear_sweep(&self, settings: &Gibbs) -> u64 {
+        let s = self.shape.selected as u64;
+        let a = s.min(u64::from(settings.max_active));
+        // conditional 12, exponential 12, normal variate 16, residuals; residuals again now and then
+        let draws = s * (40 + s) + s * s / u64::from(REFRESH);
+        // the state's joint
+        draws + if self.shape.kind.has_slab() { a * (a + 1) * (a + 5) / 3 } else { s }
+    }
+
+    /// One sweep over latents of which the strongest counts.
+    fn maximal_sweep(&self, settings: &Gibbs) -> u64 {
+        let [d, s] = [self.shape.dims, self.shape.selected].map(|n| n as u64);
+        let a = s.min(u64::from(settings.max_active));
+        let digits = u64::from(u64::BITS - d.leading_zeros());
+        // sorting; two walks and the log odds 30; one or two pieces between two borders, each of two tails and an exponential,
+        // or six exponentials
+        let pieces = if self.shape.kind.has_slab() { (d + 1) * (10 * digits + 30 + 2 * 120) } else { 4 * d };
+        s * (a * d + pieces + 40) + 3 * a * d + 4 * d
     }
 
     /// Sigma^-1 y and its energy.

@@ -95,6 +95,11 @@ pub enum Error {
         /// Which entry.
         index: usize,
     },
+    /// A setting that the engine cannot run with, or `engine` where the model has no such engine.
+    Setting {
+        /// Which one.
+        field: &'static str,
+    },
     /// The sample is finite, but so far from the model that its probability is not.
     OutOfRange,
 }
@@ -107,6 +112,7 @@ impl fmt::Display for Error {
                 write!(f, "the sample has {found} entries, the model {expected} dimensions")
             }
             Self::SampleNotFinite { index } => write!(f, "sample[{index}] is not finite"),
+            Self::Setting { field } => write!(f, "{field} is not possible with this model"),
             Self::OutOfRange => write!(f, "the sample is too large for the precision of the model"),
         }
     }

@@ -22,6 +22,8 @@ pub struct Found<T> {
     pub(crate) evidence: T,
     /// ln of the sum over states, relative to what the log joints are relative to.
     pub(crate) log_sum: T,
+    /// Of the next sample: what its random numbers depend on, beside the seed.
+    pub(crate) number: u64,
     /// Without a slab: how many of `order`, its first, the reference had on.
     pub(crate) members: u16,
 }
@@ -30,7 +32,7 @@ impl<T: Real> Default for Found<T> {
     fn default() -> Self {
         let (selected, order, map) = (Vec::new(), Vec::new(), Vec::new());
         let zero = T::ZERO;
-        Self { selected, order, map, energy: zero, evidence: zero, log_sum: zero, members: 0 }
+        Self { selected, order, map, energy: zero, evidence: zero, log_sum: zero, number: 0, members: 0 }
     }
 }
 

@@ -1,10 +1,12 @@
 //! One sample through all stages: project, select, posterior.
 
 use crate::arena::{Arena, Detail, arena_len};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::found::Found;
+use crate::gibbs::{self, Conditional, Draw};
 use crate::math::Real;
-use crate::model::{Kind, Model, Selection};
+use crate::model::{Model, Selection, States};
 use crate::project::{project, weigh};
 use crate::select::{score, singleton_scores, top};
 use crate::slices::copy;
@@ -26,6 +28,7 @@ use core::borrow::BorrowMut;
 #[derive(Debug)]
 pub struct Inference<'m, T, F = Found<T>> {
     model: Model<'m, T>,
+    engine: Engine,
     arena: Arena<'m, T>,
     found: F,
 }
@@ -33,7 +36,7 @@ pub struct Inference<'m, T, F = Found<T>> {
 /// The posterior of one sample. H entries where not said otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimate<'e, T> {
-    /// The H' preselected latents, best first.
+    /// The H' preselected latents, best first; those that a sampler chose at random come last.
     pub selected: &'e [u16],
     /// `<s>`: probability that each latent is on.
     pub activity: &'e [T],
@@ -45,7 +48,8 @@ pub struct Estimate<'e, T> {
     pub map_latents: &'e [u16],
     /// Their coefficients in that state.
     pub map_values: &'e [T],
-    /// ln of the sum of p(y, s) over the kept states.
+    /// ln of the sum of p(y, s) over the kept states; of a sampled posterior a lower bound, that of the best state alone:
+    /// see [`crate::gibbs`].
     pub evidence: T,
     /// The preselected latents in the order of `second`.
     pub order: &'e [u16],
@@ -59,24 +63,76 @@ pub struct Estimate<'e, T> {
 }
 
 impl<'m, T: Real> Inference<'m, T> {
-    /// Puts a model and memory of [`arena_len`] numbers together.
+    /// Puts a model and memory of [`arena_len`] numbers together. Kinds that can only be sampled are, with the settings of
+    /// [`Engine::of_kind`].
     pub fn new(model: Model<'m, T>, memory: &'m mut [T]) -> Result<Self, Error> {
         Self::with_detail(model, memory, Detail::Marginals)
     }
 
     /// [`Inference::new`], reporting as much as `detail` says.
     pub fn with_detail(model: Model<'m, T>, memory: &'m mut [T], detail: Detail) -> Result<Self, Error> {
-        let arena = Arena::new(memory, model.shape, detail)?;
-        Ok(Self { model, arena, found: Found::default() })
+        Self::with_engine(model, memory, detail, Engine::of_kind(model.shape.kind))
     }
+
+    /// [`Inference::with_detail`] by another engine. Sampling needs [`crate::gibbs_arena_len`] numbers, and a slab without
+    /// correlations.
+    ///
+    /// ```
+    /// # let model = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().model();
+    /// use spikelet::{Detail, Engine, Gibbs, Inference, Kind};
+    /// let mut memory = [0.0f32; 256];
+    /// let engine = Engine::Gibbs(Gibbs { seed: 1, ..Gibbs::new(Kind::Gsc, 200) });
+    /// let mut inference = Inference::with_engine(model, &mut memory, Detail::Marginals, engine).unwrap();
+    /// let estimate = inference.infer(&[0.0, 2.0]).unwrap();
+    /// assert!(estimate.activity[0] < 0.1 && estimate.activity[1] > 0.9);
+    /// ```
+    pub fn with_engine(
+        model: Model<'m, T>,
+        memory: &'m mut [T],
+        detail: Detail,
+        engine: Engine,
+    ) -> Result<Self, Error> {
+        let arena = cut(&model, memory, detail, engine)?;
+        Ok(Self { model, engine, arena, found: Found::default() })
+    }
+}
+
+/// Memory for an engine that fits the model.
+fn cut<'m, T: Real>(
+    model: &Model<'m, T>,
+    memory: &'m mut [T],
+    detail: Detail,
+    engine: Engine,
+) -> Result<Arena<'m, T>, Error> {
+    let is_full = matches!(model.states, States::Table(table) if table.full_slab);
+    match engine {
+        Engine::Truncated if model.shape.kind.is_sampled() => return Err(Error::Setting { field: "engine" }),
+        Engine::Gibbs(_) if is_full || detail == Detail::SlabPull => {
+            return Err(Error::Setting { field: "engine" });
+        }
+        Engine::Gibbs(settings) => settings.check(model.shape.selected)?,
+        Engine::Truncated => {}
+    }
+    Arena::new(memory, model.shape, detail, matches!(engine, Engine::Gibbs(_)))
 }
 
 impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     /// [`Inference::new`] over results that live elsewhere, those of an earlier sample for instance:
     /// nothing is copied, so this costs next to nothing per sample.
-    pub fn over(model: Model<'m, T>, memory: &'m mut [T], found: F) -> Result<Self, Error> {
-        let arena = Arena::new(memory, model.shape, Detail::Marginals)?;
-        Ok(Self { model, arena, found })
+    pub fn over(model: Model<'m, T>, engine: Engine, memory: &'m mut [T], found: F) -> Result<Self, Error> {
+        let arena = cut(&model, memory, Detail::Marginals, engine)?;
+        Ok(Self { model, engine, arena, found })
+    }
+
+    /// How it infers.
+    pub fn engine(&self) -> Engine {
+        self.engine
+    }
+
+    /// Makes the next sample number `number`. They are counted from 0; a sampler's random numbers depend on the seed and on
+    /// this, so that any sample of a stream can be inferred by itself.
+    pub fn seek(&mut self, number: u64) {
+        self.found.borrow_mut().number = number;
     }
 
     /// The model.
@@ -131,6 +187,10 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         score(model, arena.sample, arena.projection, arena.activity);
         top(arena.activity, model.shape.selected, arena.block.b, &mut found.selected);
         found.order.clear();
+        if let Engine::Gibbs(settings) = &self.engine {
+            gibbs::select_extra(model, settings, found);
+            return;
+        }
         if model.shape.singletons && !matches!(model.selection, Selection::Singleton) {
             singleton_scores(model, arena.projection, arena.activity);
         }
@@ -138,12 +198,19 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
 
     /// Third stage: the posterior over the kept states.
     pub fn posterior(&mut self) -> Result<Estimate<'_, T>, Error> {
+        self.draw(|_| {})
+    }
+
+    /// [`Inference::posterior`], showing every draw that counts; there are none where all states are looked at.
+    pub fn draw(&mut self, visit: impl FnMut(Draw<'_, T>)) -> Result<Estimate<'_, T>, Error> {
         let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow_mut());
-        // The one place that tells kinds apart from here on.
-        match model.shape.kind.has_slab() {
-            true => slab::posterior(model, arena, found),
-            false => switched::posterior(model, arena, found),
+        // The one place that tells engines and kinds apart from here on.
+        match (&self.engine, model.shape.kind.has_slab()) {
+            (Engine::Gibbs(settings), _) => gibbs::posterior(model, settings, arena, found, visit),
+            (Engine::Truncated, true) => slab::posterior(model, arena, found),
+            (Engine::Truncated, false) => switched::posterior(model, arena, found),
         }
+        found.number = found.number.wrapping_add(1);
         let all = arena.mean.iter().chain(arena.variance.iter()).chain(arena.map_values.iter());
         if !found.evidence.is_finite() || all.into_iter().any(|value| !value.is_finite()) {
             self.forget();
@@ -155,8 +222,8 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     /// No results rather than wrong ones.
     fn forget(&mut self) {
         let (arena, found) = (&mut self.arena, self.found.borrow_mut());
-        for values in [&mut *arena.activity, arena.mean, arena.variance, arena.map_values, arena.sums.second]
-        {
+        let Arena { activity, mean, variance, map_values, sums, chain, .. } = arena;
+        for values in [activity, mean, variance, map_values, &mut sums.second, &mut chain.clean] {
             values.fill(T::ZERO);
         }
         found.map.clear();
@@ -182,8 +249,44 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         }
     }
 
+    /// The exact conditional of one latent of a sample with the others at `values` (H, zero where they are off), as a
+    /// sampler draws from it; `below` becomes the probability of a value no larger than each of `points`. For looking at: a
+    /// sampler uses no more than a few numbers of it. At most H' of the values may be other than zero. What was inferred is
+    /// forgotten.
+    ///
+    /// ```
+    /// # let model = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().model();
+    /// # use spikelet::{Detail, Engine, Gibbs, Inference, Kind};
+    /// # let mut memory = [0.0f32; 256];
+    /// # let engine = Engine::Gibbs(Gibbs::new(Kind::Gsc, 1));
+    /// # let mut inference = Inference::with_engine(model, &mut memory, Detail::Marginals, engine).unwrap();
+    /// let mut below = [0.0];
+    /// let found = inference.conditional(&[0.0, 2.0], &[0.0, 0.0], 1, &[0.0], &mut below).unwrap();
+    /// assert!((found.mean - 2.0 / 1.01).abs() < 1e-6 && found.log_odds > 100.0 && below[0] < 1e-6);
+    /// ```
+    pub fn conditional(
+        &mut self,
+        sample: &[T],
+        values: &[T],
+        latent: u16,
+        points: &[T],
+        below: &mut [T],
+    ) -> Result<Conditional<T>, Error> {
+        let expected = self.model.shape.latents;
+        if matches!(self.engine, Engine::Truncated) {
+            return Err(Error::Setting { field: "engine" });
+        }
+        if values.len() != expected || usize::from(latent) >= expected {
+            return Err(Error::SampleLength { expected, found: values.len() });
+        }
+        self.project(sample)?;
+        self.forget();
+        gibbs::conditional(&self.model, &mut self.arena, values, latent, points, below)
+    }
+
     /// Visits every kept state of the last sample, right after [`Inference::posterior`]: the latents that are on, in no
-    /// particular order, and its probability. This walks all states once more, without allocating.
+    /// particular order, and its probability. This walks all states once more, without allocating. A sampled posterior has no
+    /// list of states ([`Inference::draw`] shows draws): nothing is visited.
     ///
     /// ```
     /// # let model = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().model();
@@ -200,7 +303,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     /// ```
     pub fn for_each_state(&mut self, mut visit: impl FnMut(&[u16], T)) {
         let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow());
-        if found.order.is_empty() {
+        if found.order.is_empty() || matches!(self.engine, Engine::Gibbs(_)) {
             return;
         }
         let visit_positions = |path: &[u16], log_joint: T| {
@@ -226,13 +329,17 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     }
 
     /// The last sample without its noise: W `<s.z>`, or the mean of the maximum over all states for maximal causes
-    /// (another walk). `out` has D entries.
+    /// (another walk, unless it was sampled). `out` has D entries.
     pub fn reconstruct(&mut self, out: &mut [T]) -> Result<(), Error> {
         let expected = self.model.shape.dims;
         if out.len() != expected {
             return Err(Error::SampleLength { expected, found: out.len() });
         }
-        if self.model.shape.kind != Kind::Mca {
+        if !self.arena.chain.clean.is_empty() {
+            copy(out, self.arena.chain.clean);
+            return Ok(());
+        }
+        if !self.model.shape.kind.is_maximal() {
             self.model.reconstruct(self.arena.mean, out);
             return Ok(());
         }

@@ -20,9 +20,10 @@
 //! | `conclude`, `found` | sums | what is reported |
 //! | `slab` | scores | all of that, for spike-and-slab latents |
 //! | `switched` | scores | the same for latents that are on or off: linear and maximal superposition |
+//! | [`gibbs`] | the selected latents | the same by sampling, where states are too many or have no closed form |
 //! | [`Inference`] | | all of it, for one stream |
 //!
-//! Beside them: [`math`] (precisions, exp, ln), [`rng`] (seeded random numbers), [`model`], [`cost`] (bounds
+//! Beside them: [`math`] (precisions, exp, ln), `normal` (parts of the bell), [`rng`] (seeded random numbers), [`model`], `engine`, [`cost`] (bounds
 //! on work), [`capacity`], and `factor` (a Cholesky factor that grows).
 #![no_std]
 // `!(x > y)` is meant as it stands: NaN must take the branch of what is refused.
@@ -35,6 +36,7 @@ mod bytes;
 mod error;
 mod exp;
 pub mod math;
+mod normal;
 pub mod rng;
 mod slices;
 
@@ -44,6 +46,7 @@ pub mod model;
 pub mod blob;
 
 mod arena;
+mod engine;
 mod project;
 mod select;
 
@@ -71,14 +74,17 @@ mod found;
 mod slab;
 mod switched;
 
+pub mod gibbs;
+
 pub mod cost;
 mod inference;
 
 #[doc(hidden)]
 pub mod doc;
 
-pub use arena::{Detail, STATE_BASE, arena_len, state_bytes};
+pub use arena::{Detail, STATE_BASE, arena_len, gibbs_arena_len, gibbs_state_bytes, state_bytes};
 pub use blob::{Aligned, Blob};
+pub use engine::{Engine, Gibbs, Start};
 pub use error::{BlobError, Error, ModelError};
 pub use found::Found;
 pub use inference::{Estimate, Inference};

@@ -53,6 +53,13 @@ pub trait Real:
     /// Splits a number into two halves of its digits when multiplied with it (Dekker).
     const SPLITTER: Self;
 
+    /// Coefficients of the normal distribution's functions.
+    #[doc(hidden)]
+    const TABLES: &'static crate::normal::Tables<Self>;
+
+    /// Uniform on (0, 1), both ends excluded, from 64 random bits: the middle of the interval that the first digits after
+    /// the leading zeros leave open. So small numbers have as many digits as others, down to 2^-64.
+    fn unit(bits: u64) -> Self;
     /// Rounds to this precision.
     fn from_f64(value: f64) -> Self;
     /// Widens (exactly).
@@ -87,6 +94,14 @@ impl Real for f32 {
     const SMALL_SCALE: Self = 1e-9;
     const HEADROOM: Self = 40.0;
     const SPLITTER: Self = 4097.0; // 2^12 + 1
+    const TABLES: &'static crate::normal::Tables<Self> = &crate::normal::SINGLE;
+
+    fn unit(bits: u64) -> Self {
+        // The lowest bit ends the zeros. 23 digits and a half one are 24, all that fit.
+        let zeros = (bits | 1).leading_zeros();
+        let digits = ((bits | 1) << zeros >> 41) as u32;
+        (digits as f32 + 0.5) * f32::from_bits((127 - 23 - zeros) << 23)
+    }
 
     fn from_f64(value: f64) -> Self {
         value as f32
@@ -135,6 +150,13 @@ impl Real for f64 {
     const SMALL_SCALE: Self = 1e-60;
     const HEADROOM: Self = 40.0;
     const SPLITTER: Self = 134_217_729.0; // 2^27 + 1
+    const TABLES: &'static crate::normal::Tables<Self> = &crate::normal::DOUBLE;
+
+    fn unit(bits: u64) -> Self {
+        let zeros = (bits | 1).leading_zeros();
+        let digits = (bits | 1) << zeros >> 12;
+        (digits as f64 + 0.5) * f64::from_bits(u64::from(1023 - 52 - zeros) << 52)
+    }
 
     fn from_f64(value: f64) -> Self {
         value

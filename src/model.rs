@@ -35,17 +35,29 @@ pub enum Kind {
     Nmf = 3,
     /// Maximal causes: y_d ~ N(max_h s_h W_dh, sigma_d^2), W >= 0.
     Mca = 4,
+    /// Maximal causes with strengths: spike-and-slab latents, y_d ~ N(max_h s_h z_h W_dh, sigma_d^2), W >= 0. Sampled only.
+    Ssmca = 5,
 }
 
 impl Kind {
     /// Whether a latent that is on has a coefficient of its own (otherwise it is 1).
     pub const fn has_slab(self) -> bool {
-        matches!(self, Self::Gsc)
+        matches!(self, Self::Gsc | Self::Ssmca)
     }
 
     /// Whether W must not be negative.
     pub const fn is_non_negative(self) -> bool {
-        matches!(self, Self::Nmf | Self::Mca)
+        matches!(self, Self::Nmf | Self::Mca | Self::Ssmca)
+    }
+
+    /// Whether in each dimension the strongest latent counts, instead of their sum.
+    pub const fn is_maximal(self) -> bool {
+        matches!(self, Self::Mca | Self::Ssmca)
+    }
+
+    /// Whether states have no closed form, so that their posterior can only be sampled.
+    pub const fn is_sampled(self) -> bool {
+        matches!(self, Self::Ssmca)
     }
 }
 
@@ -121,7 +133,7 @@ pub enum Selection<'a, T> {
         /// 1/2 sum_d ln of these precisions, one per latent.
         offset: &'a [T],
     },
-    /// W_h . y / |W_h|, lengths and products measured by Sigma^-1. Binary kinds only: it knows no sign.
+    /// W_h . y / |W_h|, lengths and products measured by Sigma^-1. Not for [`Kind::Gsc`]: it knows no sign.
     Cosine {
         /// 1 / sqrt(G_hh), 0 for a column of zeros.
         scale: &'a [T],
@@ -220,7 +232,7 @@ impl<'a, T: Real> Model<'a, T> {
     }
 
     /// W_h, from dimension 0 on.
-    pub fn column(&self, latent: usize) -> impl Iterator<Item = T> + use<'a, T> {
+    pub fn column(&self, latent: usize) -> impl Iterator<Item = T> + Clone + use<'a, T> {
         let stride = self.shape.dims * PANEL;
         let panel = span(self.dictionary, latent / PANEL * stride, stride);
         panel.get(latent % PANEL..).unwrap_or(&[]).iter().step_by(PANEL).copied()

@@ -40,7 +40,7 @@ pub(crate) struct Scratch<'a, T> {
 }
 
 /// Finds a reference if the sample is loud, or improves the one the block has. Returns the energy of
-/// what it leaves of the sample (the given one if nothing was done).
+/// what it leaves of the sample (the given one if nothing was done). It has `most` members at most.
 pub(crate) fn refine<T: Real>(
     model: &Model<'_, T>,
     block: &mut Block<'_, T>,
@@ -48,13 +48,14 @@ pub(crate) fn refine<T: Real>(
     weighted: &mut [T],
     mut scratch: Scratch<'_, T>,
     energy: T,
+    most: usize,
 ) -> T {
     let mut energy = energy;
     for _ in 0..ROUNDS {
         if !(loudest(block, block.b).1 > T::REFINE_ABOVE) {
             break;
         }
-        find_members(block, model.shape.max_active.min(MAX_REFERENCE), &mut scratch);
+        find_members(block, most.min(MAX_REFERENCE), &mut scratch);
         for (&member, &change) in block.members.iter().zip(scratch.change.iter()) {
             let p = usize::from(member);
             set(block.reference, p, at(block.reference, p) + change);

@@ -38,7 +38,8 @@ pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>,
             change: arena.map_values,
             rest: arena.sums.first,
         };
-        energy = refine(model, &mut block, arena.sample, arena.weighted, scratch, energy);
+        energy =
+            refine(model, &mut block, arena.sample, arena.weighted, scratch, energy, model.shape.max_active);
         let (mut always, mut known) = (0, block.energy_without(u32::MAX));
         if matches!(model.states, States::Grown) {
             let core = CoreSet::find(&block, &model.shape, &mut arena.branches, arena.sums.first);

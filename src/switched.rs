@@ -23,6 +23,7 @@ use crate::states::Path;
 use core::ops::Range;
 use heapless::Vec;
 
+pub(crate) use maximal::misfit;
 pub(crate) use posterior::{each_state, posterior};
 
 /// Memory for the levels of the walk.

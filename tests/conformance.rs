@@ -9,12 +9,14 @@ mod common;
 
 use common::{digest, tests_dir};
 use spikelet::rng::Rng;
-use spikelet::{Blob, Inference};
+use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind};
 use spikelet_trainer::blob;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
 
 const SAMPLES: usize = 200;
+/// Of a model that is sampled, which takes a hundred times as long.
+const SAMPLED: usize = 20;
 
 struct Recipe {
     kind: ModelKind,
@@ -25,27 +27,40 @@ struct Recipe {
     max_active: usize,
 }
 
+/// How models whose name ends in `-gibbs` are sampled; `examples/firmware-c/main.c`, its desktop twin and
+/// `examples/firmware-rust/src/recording.rs` have the same.
+fn settings(kind: Kind) -> Gibbs {
+    Gibbs { chains: 2, extra: 1, seed: 1, ..Gibbs::new(kind, 10) }
+}
+
 /// The rows of the cost table. The first has loud samples (they take the reference path on the
 /// way), the second a slab mean and diagonal noise, the third a Gram matrix that is computed. Then latents that
-/// are on or off, added up or the strongest alone.
-const RECIPES: [Recipe; 5] = [
+/// are on or off, added up or the strongest alone, and the samplers.
+const RECIPES: [Recipe; 8] = [
     Recipe { kind: ModelKind::Gsc, name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "d64h256", dims: 64, latents: 256, selected: 10, max_active: 3 },
     Recipe { kind: ModelKind::Bsc, name: "bsc-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
     Recipe { kind: ModelKind::Mca, name: "mca-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
+    Recipe { kind: ModelKind::Gsc, name: "gsc-gibbs", dims: 12, latents: 16, selected: 12, max_active: 3 },
+    Recipe { kind: ModelKind::Bsc, name: "bsc-gibbs", dims: 12, latents: 16, selected: 12, max_active: 3 },
+    Recipe { kind: ModelKind::Ssmca, name: "ssmca-gibbs", dims: 12, latents: 16, selected: 6, max_active: 6 },
 ];
 
 impl Recipe {
+    fn is_sampled(&self) -> bool {
+        self.name.ends_with("-gibbs")
+    }
+
     fn parameters(&self, rng: &mut Rng) -> Parameters {
         let (d, h) = (self.dims, self.latents);
-        let second = self.name == "d16h32";
+        let second = self.name == "d16h32" || self.is_sampled();
         let scale = 1.0 / (d as f64).sqrt();
         let dictionary: Vec<f64> = (0..d * h).map(|_| rng.normal::<f64>() * scale).collect();
-        if self.kind != ModelKind::Gsc {
-            let is_maximal = self.kind == ModelKind::Mca;
-            let entry = |w: f64| if is_maximal { w.abs() } else { w };
-            let dictionary = dictionary.into_iter().map(entry).collect();
+        let is_maximal = self.kind.kind().is_maximal();
+        let entry = |w: f64| if is_maximal { w.abs() } else { w };
+        let dictionary = dictionary.into_iter().map(entry).collect();
+        if !self.kind.kind().has_slab() {
             let noise = match is_maximal {
                 true => NoiseCov::Shared(0.02),
                 false => NoiseCov::Diagonal((0..d).map(|i| 0.01 + 0.001 * i as f64).collect()),
@@ -71,10 +86,11 @@ impl Recipe {
     fn samples(&self, parameters: &Parameters, rng: &mut Rng) -> Vec<f32> {
         let (d, h) = (self.dims, self.latents);
         let variances = parameters.noise_variances();
-        let has_slab = self.kind == ModelKind::Gsc;
+        let has_slab = self.kind.kind().has_slab();
         let psi2 = parameters.slab_variances();
-        let mut samples = Vec::with_capacity(SAMPLES * d);
-        for n in 0..SAMPLES {
+        let count = if self.is_sampled() { SAMPLED } else { SAMPLES };
+        let mut samples = Vec::with_capacity(count * d);
+        for n in 0..count {
             let x: Vec<f64> = (0..h)
                 .map(|i| {
                     let (on, z) = (rng.uniform::<f64>() < parameters.prior[i], rng.normal::<f64>());
@@ -94,7 +110,7 @@ impl Recipe {
                 let parts = row.iter().zip(&x).map(|(w, x)| w * x);
                 let signal = match self.kind {
                     _ if n % 30 == 20 => 0.0,
-                    ModelKind::Mca => parts.fold(0.0, f64::max),
+                    kind if kind.kind().is_maximal() => parts.fold(0.0, f64::max),
                     _ => parts.sum::<f64>(),
                 };
                 samples.push((factor * (signal + variance.sqrt() * rng.normal::<f64>())) as f32);
@@ -137,8 +153,12 @@ fn checked_in_models_are_those_the_code_makes() {
         same_bytes(&folder.join(recipe.name).with_extension("f32"), &sample_bytes);
 
         let model = prepared.model().unwrap();
-        let mut memory = vec![0.0; model.arena_len()];
-        let mut inference = Inference::new(model, &mut memory).unwrap();
+        let engine = match recipe.is_sampled() {
+            true => Engine::Gibbs(settings(model.shape.kind)),
+            false => Engine::Truncated,
+        };
+        let mut memory = vec![0.0; engine.arena_len(model.shape, Detail::Marginals)];
+        let mut inference = Inference::with_engine(model, &mut memory, Detail::Marginals, engine).unwrap();
         let found = format!("{:016x}\n", digest(&mut inference, &samples));
         println!("{} {found}", recipe.name);
         same_bytes(&folder.join(recipe.name).with_extension("digest"), found.as_bytes());

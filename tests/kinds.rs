@@ -212,7 +212,10 @@ fn low_noise_in_f32() {
 
 fn build(kind: ModelKind, selection: SelectionName) -> Vec<u8> {
     let dictionary = vec![1.0, 0.5, 0.0, 0.25, 0.0, 2.0];
-    let parameters = Parameters::binary(kind, dictionary, 2, vec![0.2; 3], NoiseCov::Shared(0.1));
+    let mut parameters = Parameters::binary(kind, dictionary, 2, vec![0.2; 3], NoiseCov::Shared(0.1));
+    if kind.kind().has_slab() {
+        parameters.slab_mean = vec![1.0; 3];
+    }
     let (states, gram) = (None, GramName::Auto);
     let options = Options { selected: 2, max_active: 2, singletons: true, selection, states, gram };
     let prepared = Prepared::<f32>::new(&parameters, &options).unwrap();
@@ -243,7 +246,8 @@ fn blobs_whose_parts_do_not_go_together_are_refused() {
     // W >= 0 here, so the same bytes do for the other linear kind.
     assert_eq!(with(&bsc, 16, Kind::Nmf as u8), None);
     let unknown = |field, value| Some(BlobError::Unknown { field, value });
-    assert_eq!(with(&bsc, 16, 5), unknown("kind", 5));
+    assert_eq!(with(&bsc, 16, 6), unknown("kind", 6));
+    assert_eq!(with(&bsc, 16, 5), unknown("slab", 3));
     assert_eq!(with(&bsc, 16, 1), unknown("slab", 3));
     assert_eq!(with(&bsc, 20, 0), unknown("slab", 0));
     assert_eq!(with(&bsc, 18, 4), unknown("selection", 4));
@@ -257,6 +261,14 @@ fn blobs_whose_parts_do_not_go_together_are_refused() {
     let dictionary = 48 + 16 * usize::from(mca[40]);
     let negative = ModelError::Range { field: "dictionary", index: 0 };
     assert_eq!(with(&mca, dictionary + 3, 0xbf), Some(BlobError::Model(negative)));
+    // Spike-and-slab latents of which the strongest counts: no correlations, W >= 0.
+    let ssmca = build(ModelKind::Ssmca, SelectionName::Cosine);
+    assert_eq!(refused(ssmca.clone()), None);
+    assert_eq!(with(&ssmca, 20, 2), unknown("slab", 2));
+    assert_eq!(with(&ssmca, 20, 3), unknown("slab", 3));
+    assert_eq!(with(&ssmca, 18, 3), unfit("selection"));
+    assert_eq!(with(&ssmca, 19, 2), unfit("noise"));
+    assert_eq!(with(&ssmca, 16, Kind::Gsc as u8), unfit("selection"));
     // A blob of spike-and-slab latents says the same thing of itself.
     assert_eq!(with(spikelet::doc::TWO_SOURCES, 20, 3), unknown("slab", 3));
     assert_eq!(with(spikelet::doc::TWO_SOURCES, 18, 3), unfit("selection"));

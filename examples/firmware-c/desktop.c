@@ -1,7 +1,7 @@
 /*
  * The desktop twin of main.c: the same calls on the same model, the digest to compare with.
  *
- *   desktop model.spk samples.f32
+ *   desktop model.spk samples.f32 [sweeps]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,19 +44,33 @@ int main(int argc, char **argv)
     spk_info info;
     spk_state *state;
 
-    if (argc != 3)
-        fail("usage", "desktop model.spk samples.f32");
+    if (argc != 3 && argc != 4)
+        fail("usage", "desktop model.spk samples.f32 [sweeps]");
 
     const void *blob = read_file(argv[1], &blob_len);
     const float *samples = read_file(argv[2], &samples_len);
     must(spk_inspect(blob, blob_len, &info), argv[1]);
+
+    const uint32_t sweeps = argc == 4 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
+    if (sweeps > 0)
+        info.state_size = spk_gibbs_state_size(blob, blob_len);
 
     const size_t count = samples_len / sizeof *samples / info.dims;
     void *memory = malloc(info.state_size);
     float *reconstruction = malloc(info.dims * sizeof *reconstruction);
     if (!memory || !reconstruction)
         fail("malloc", "no memory");
-    must(spk_init(memory, info.state_size, blob, blob_len, &state), "spk_init");
+    if (sweeps > 0) {
+        spk_gibbs settings;
+
+        must(spk_gibbs_settings(blob, blob_len, sweeps, &settings), "spk_gibbs_settings");
+        settings.chains = 2;
+        settings.extra = 1;
+        settings.seed = 1;
+        must(spk_init_gibbs(memory, info.state_size, blob, blob_len, &settings, &state), "spk_init_gibbs");
+    } else {
+        must(spk_init(memory, info.state_size, blob, blob_len, &state), "spk_init");
+    }
 
     for (size_t n = 0; n < count; n++) {
         spk_estimate estimate;

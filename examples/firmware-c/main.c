@@ -39,7 +39,19 @@ int main(void)
     spk_state *state;
 
     must(spk_inspect(model_blob, model_blob_size, &info), "spk_inspect");
+#if MODEL_SWEEPS > 0
+    /* Many sources on at once: draws from the posterior instead of a sum over all states. */
+    spk_gibbs settings;
+
+    must(spk_gibbs_settings(model_blob, model_blob_size, MODEL_SWEEPS, &settings), "spk_gibbs_settings");
+    settings.chains = 2;
+    settings.extra = 1;
+    settings.seed = 1;
+    must(spk_init_gibbs(memory, sizeof memory, model_blob, model_blob_size, &settings, &state), "spk_init_gibbs");
+    info.state_size = spk_gibbs_state_size(model_blob, model_blob_size);
+#else
     must(spk_init(memory, sizeof memory, model_blob, model_blob_size, &state), "spk_init");
+#endif
 
     for (uint32_t n = 0; n < samples; n++) {
         spk_estimate estimate;

@@ -6,7 +6,8 @@
 use std::{env, fs, path::PathBuf};
 
 const CONFORMANCE: &str = "../../tests/conformance";
-const DEFAULT: [&str; 5] = ["d4h6", "d16h32", "d64h256", "bsc-d16h32", "mca-d16h32"];
+const DEFAULT: [&str; 8] =
+    ["d4h6", "d16h32", "d64h256", "bsc-d16h32", "mca-d16h32", "gsc-gibbs", "bsc-gibbs", "ssmca-gibbs"];
 
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap());

@@ -4,9 +4,10 @@
 
 use crate::pointers::{create, open, put, slice, slice_mut};
 use crate::types::{SPK_API_VERSION, SPK_BLOB_VERSION, SPK_OK, TEXTS, blob_status, status};
-use crate::types::{spk_estimate, spk_info, spk_state, spk_status};
+use crate::types::{SPK_ERR_SETTING, SPK_START_GREEDY, SPK_START_RANDOM};
+use crate::types::{spk_estimate, spk_gibbs, spk_info, spk_state, spk_status};
 use core::ffi::{CStr, c_char, c_void};
-use spikelet::{Blob, Found, Inference, state_bytes};
+use spikelet::{Blob, Engine, Found, Gibbs, Inference, Start, gibbs_state_bytes, state_bytes};
 
 /// `?` on the inside, a status on the outside.
 fn done(result: Result<(), spk_status>) -> spk_status {
@@ -85,8 +86,108 @@ pub unsafe extern "C" fn spk_init(
         unsafe {
             put(state, core::ptr::null_mut())?;
             let model = parse(blob, blob_len)?.model();
-            put(state, create(memory, memory_len, model)?)
+            put(state, create(memory, memory_len, model, Engine::of_kind(model.shape.kind))?)
         }
+    })())
+}
+
+/// Bytes of memory that spk_init_gibbs() needs for this blob; 0 when the blob is refused. The same on every target.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_gibbs_state_size(blob: *const c_void, blob_len: usize) -> usize {
+    // SAFETY: promised by the caller: `blob` is NULL or points to `blob_len` readable bytes.
+    unsafe { parse(blob, blob_len) }.map_or(0, |blob| gibbs_state_bytes(blob.model().shape))
+}
+
+/// Settings to begin with: one chain from a greedy start, a half (SPK_KIND_GSC) or a third of its sweeps as burn-in, seed 0.
+///
+/// @param blob      the blob
+/// @param blob_len  bytes readable there
+/// @param sweeps    sweeps of the chain; 100 are a good start
+/// @param settings  filled in on success; change what should be different
+/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT or a SPK_ERR_BLOB_ code
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_gibbs_settings(
+    blob: *const c_void,
+    blob_len: usize,
+    sweeps: u32,
+    settings: *mut spk_gibbs,
+) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller, as documented above.
+        let kind = unsafe { parse(blob, blob_len)? }.kind();
+        let Gibbs { sweeps, burn_in, thinning, chains, extra, max_active, seed, .. } =
+            Gibbs::new(kind, sweeps);
+        let (start, extra, max_active) = (SPK_START_GREEDY, u32::from(extra), u32::from(max_active));
+        let found = spk_gibbs { seed, sweeps, burn_in, thinning, chains, start, extra, max_active };
+        // SAFETY: as above.
+        unsafe { put(settings, found) }
+    })())
+}
+
+/// spk_init() for a state whose posteriors are drawn by Gibbs sampling instead of summed over all states: for many preselected
+/// sources, with any number of them on. The work for a sample grows with `sweeps` times `chains` (`spikelet inspect` prints
+/// it); nothing else of the interface changes.
+///
+/// @param memory      as in spk_init()
+/// @param memory_len  bytes there, at least spk_gibbs_state_size()
+/// @param blob        as in spk_init()
+/// @param blob_len    bytes readable there
+/// @param settings    from spk_gibbs_settings(); copied
+/// @param state       set on success
+/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_MEMORY, SPK_ERR_SETTING or a SPK_ERR_BLOB_ code
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_init_gibbs(
+    memory: *mut c_void,
+    memory_len: usize,
+    blob: *const c_void,
+    blob_len: usize,
+    settings: *const spk_gibbs,
+    state: *mut *mut spk_state,
+) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller, as documented above.
+        unsafe {
+            put(state, core::ptr::null_mut())?;
+            let model = parse(blob, blob_len)?.model();
+            let &[settings] = slice(settings, 1)? else { return Err(SPK_ERR_SETTING) };
+            let engine = Engine::Gibbs(gibbs(settings)?);
+            let made = create(memory, memory_len, model, engine)?;
+            // Settings that do not fit the model show when both are put together.
+            let (header, arena) = open(made)?;
+            Inference::over(model, engine, arena, &mut header.found).map_err(status)?;
+            put(state, made)
+        }
+    })())
+}
+
+fn gibbs(settings: spk_gibbs) -> Result<Gibbs, spk_status> {
+    let spk_gibbs { seed, sweeps, burn_in, thinning, chains, start, extra, max_active } = settings;
+    let start = match start {
+        SPK_START_GREEDY => Start::Greedy,
+        SPK_START_RANDOM => Start::Random,
+        _ => return Err(SPK_ERR_SETTING),
+    };
+    let small = |value: u32| u16::try_from(value).map_err(|_| SPK_ERR_SETTING);
+    let (extra, max_active) = (small(extra)?, small(max_active)?);
+    Ok(Gibbs { seed, sweeps, burn_in, thinning, chains, start, extra, max_active })
+}
+
+/// Makes the next sample number `number`. Samples are counted from 0, and the random numbers of a sampled state depend on the
+/// seed and on this number only: any sample of a stream can be inferred again by itself. Others ignore it.
+///
+/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT or SPK_ERR_STATE
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_seek(state: *mut spk_state, number: u64) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller: `state` is NULL or comes from spk_init() or spk_init_gibbs().
+        let (state, arena) = unsafe { open(state)? };
+        let mut inference =
+            Inference::over(state.model, state.engine, arena, &mut state.found).map_err(status)?;
+        inference.seek(number);
+        Ok(())
     })())
 }
 
@@ -112,7 +213,8 @@ pub unsafe extern "C" fn spk_process(
         let (state, arena) = unsafe { open(state)? };
         // SAFETY: as above.
         let sample = unsafe { slice(sample, sample_len)? };
-        let mut inference = Inference::over(state.model, arena, &mut state.found).map_err(status)?;
+        let mut inference =
+            Inference::over(state.model, state.engine, arena, &mut state.found).map_err(status)?;
         let found = inference.infer(sample).map_err(status)?;
         let found = spk_estimate {
             activity: found.activity.as_ptr(),
@@ -131,8 +233,8 @@ pub unsafe extern "C" fn spk_process(
     })())
 }
 
-/// The last sample without its noise: the dictionary times the posterior means; for SPK_KIND_MCA the mean of the
-/// maximum, for which all states are looked at once more. Call it right after spk_process().
+/// The last sample without its noise: the dictionary times the posterior means; for SPK_KIND_MCA and SPK_KIND_SSMCA the mean of
+/// the maximum, for which all states are looked at once more unless they were sampled. Call it right after spk_process().
 ///
 /// @param state    from spk_init()
 /// @param out      filled with `out_len` numbers
@@ -146,7 +248,8 @@ pub unsafe extern "C" fn spk_reconstruct(state: *mut spk_state, out: *mut f32, o
         let (state, arena) = unsafe { open(state)? };
         // SAFETY: as above.
         let out = unsafe { slice_mut(out, out_len)? };
-        let mut inference = Inference::over(state.model, arena, &mut state.found).map_err(status)?;
+        let mut inference =
+            Inference::over(state.model, state.engine, arena, &mut state.found).map_err(status)?;
         inference.reconstruct(out).map_err(status)
     })())
 }

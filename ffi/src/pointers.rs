@@ -5,7 +5,7 @@
 use crate::types::{SPK_ERR_ALIGNMENT, SPK_ERR_LENGTH, SPK_ERR_MEMORY, SPK_ERR_NULL, SPK_ERR_STATE};
 use crate::types::{spk_state, spk_status};
 use core::ffi::c_void;
-use spikelet::{Found, Model, STATE_BASE, state_bytes};
+use spikelet::{Detail, Engine, Found, Model, STATE_BASE};
 
 /// Says that memory holds a state; any value that memory does not hold by accident.
 const MAGIC: u32 = 0x5350_4b01;
@@ -62,17 +62,19 @@ pub unsafe fn create(
     memory: *mut c_void,
     len: usize,
     model: Model<'static, f32>,
+    engine: Engine,
 ) -> Result<*mut spk_state, spk_status> {
     let state = memory.cast::<spk_state>();
     check(state, 1)?;
-    if len < state_bytes(model.shape) {
+    let needed = engine.state_bytes(model.shape);
+    if len < needed {
         return Err(SPK_ERR_MEMORY);
     }
-    // SAFETY: not NULL, aligned, and at least state_bytes() long, which is STATE_BASE (no smaller
+    // SAFETY: not NULL, aligned, and at least Engine::state_bytes() long, which is STATE_BASE (no smaller
     // than spk_state, a multiple of 8) plus the arena.
     unsafe {
-        state.write(spk_state { magic: MAGIC, model, found: Found::default() });
-        memory.cast::<u8>().add(STATE_BASE).write_bytes(0, state_bytes(model.shape) - STATE_BASE);
+        state.write(spk_state { magic: MAGIC, model, engine, found: Found::default() });
+        memory.cast::<u8>().add(STATE_BASE).write_bytes(0, needed - STATE_BASE);
     }
     Ok(state)
 }
@@ -93,7 +95,7 @@ pub unsafe fn open<'a>(state: *mut spk_state) -> Result<(&'a mut spk_state, &'a 
     // keeps it apart from the header and aligned.
     let arena = unsafe {
         let start = state.cast::<u8>().add(STATE_BASE).cast::<f32>();
-        core::slice::from_raw_parts_mut(start, header.model.arena_len())
+        core::slice::from_raw_parts_mut(start, header.engine.arena_len(header.model.shape, Detail::Marginals))
     };
     Ok((header, arena))
 }

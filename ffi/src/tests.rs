@@ -138,6 +138,95 @@ fn bad_arguments_are_refused() {
     }
 }
 
+fn settings() -> spk_gibbs {
+    let mut settings = spk_gibbs::default();
+    // SAFETY: a valid blob.
+    let status =
+        unsafe { spk_gibbs_settings(TWO_SOURCES.as_ptr().cast(), TWO_SOURCES.len(), 50, &mut settings) };
+    assert_eq!((status, settings.sweeps, settings.burn_in, settings.chains), (SPK_OK, 50, 25, 1));
+    settings
+}
+
+fn init_gibbs(memory: &mut [u64], settings: &spk_gibbs) -> (spk_status, *mut spk_state) {
+    let mut state = null_mut();
+    let (blob, len) = (TWO_SOURCES.as_ptr().cast(), TWO_SOURCES.len());
+    // SAFETY: pointers and lengths belong together.
+    let status = unsafe {
+        spk_init_gibbs(memory.as_mut_ptr().cast(), memory.len() * 8, blob, len, settings, &mut state)
+    };
+    (status, state)
+}
+
+fn gibbs_memory() -> Vec<u64> {
+    // SAFETY: a valid blob.
+    let size = unsafe { spk_gibbs_state_size(TWO_SOURCES.as_ptr().cast(), TWO_SOURCES.len()) };
+    assert!(size > 0 && size.is_multiple_of(8));
+    vec![0xa5a5_a5a5_a5a5_a5a5; size / 8]
+}
+
+#[test]
+fn sampling_depends_on_seed_and_number() {
+    let mut memory = gibbs_memory();
+    let (status, state) = init_gibbs(&mut memory, &settings());
+    assert_eq!(status, SPK_OK);
+    let run = |sample: &[f32]| {
+        let (status, estimate) = process(state, sample);
+        assert_eq!(status, SPK_OK);
+        floats(estimate.mean, 2).to_vec()
+    };
+    let all: Vec<_> = (0..3).map(|_| run(&[0.4, 2.0])).collect();
+    assert!((all[0][1] - 2.0).abs() < 0.1 && all[0] != all[1]);
+    // SAFETY: a state.
+    assert_eq!(unsafe { spk_seek(state, 1) }, SPK_OK);
+    assert_eq!(run(&[0.4, 2.0]), all[1]);
+    // SAFETY: a state.
+    assert_eq!(unsafe { spk_reset(state) }, SPK_OK);
+    assert_eq!(run(&[0.4, 2.0]), all[0]);
+    let mut other = gibbs_memory();
+    let (_, state) = init_gibbs(&mut other, &spk_gibbs { seed: 9, ..settings() });
+    assert_ne!(floats(process(state, &[0.4, 2.0]).1.mean, 2), all[0]);
+}
+
+#[test]
+fn bad_settings_are_refused() {
+    let mut memory = gibbs_memory();
+    let good = settings();
+    for bad in [
+        spk_gibbs { sweeps: 0, ..good },
+        spk_gibbs { burn_in: 50, ..good },
+        spk_gibbs { burn_in: u32::MAX, ..good },
+        spk_gibbs { thinning: 0, ..good },
+        spk_gibbs { chains: 0, ..good },
+        spk_gibbs { start: 2, ..good },
+        spk_gibbs { extra: 2, ..good },
+        spk_gibbs { extra: u32::MAX, ..good },
+        spk_gibbs { max_active: 0, ..good },
+        spk_gibbs { max_active: 65536, ..good },
+    ] {
+        assert_eq!(init_gibbs(&mut memory, &bad), (SPK_ERR_SETTING, null_mut()), "{bad:?}");
+    }
+    assert_eq!(init_gibbs(&mut memory[1..], &good).0, SPK_ERR_MEMORY);
+    let (blob, len, bytes) = (TWO_SOURCES.as_ptr().cast::<c_void>(), TWO_SOURCES.len(), memory.len() * 8);
+    let mut out = null_mut();
+    let start = memory.as_mut_ptr().cast::<c_void>();
+    let mut zeros = vec![0u64; memory.len()];
+    // SAFETY: what is wrong with each call is what the library promises to notice.
+    unsafe {
+        assert_eq!(spk_init_gibbs(start, bytes, blob, len, null(), &mut out), SPK_ERR_NULL);
+        assert_eq!(spk_init_gibbs(null_mut(), bytes, blob, len, &good, &mut out), SPK_ERR_NULL);
+        assert_eq!(spk_init_gibbs(start, bytes, null(), len, &good, &mut out), SPK_ERR_NULL);
+        assert_eq!(spk_init_gibbs(start, bytes, blob, len, &good, null_mut()), SPK_ERR_NULL);
+        let odd = (&raw const good).cast::<u8>().wrapping_add(1).cast::<spk_gibbs>();
+        assert_eq!(spk_init_gibbs(start, bytes, blob, len, odd, &mut out), SPK_ERR_ALIGNMENT);
+        assert_eq!(spk_gibbs_settings(blob, len, 5, null_mut()), SPK_ERR_NULL);
+        assert_eq!(spk_gibbs_settings(null(), len, 5, &mut settings()), SPK_ERR_NULL);
+        assert_eq!((spk_gibbs_state_size(null(), 0), spk_gibbs_state_size(blob, 47)), (0, 0));
+        assert_eq!(spk_seek(null_mut(), 0), SPK_ERR_NULL);
+        assert_eq!(spk_seek(zeros.as_mut_ptr().cast(), 0), SPK_ERR_STATE);
+    }
+    assert!(out.is_null());
+}
+
 #[test]
 fn bad_samples_are_refused_and_leave_the_state_usable() {
     let mut memory = memory();

@@ -1,7 +1,7 @@
 //! What crosses the border: status codes, results, the opaque state.
 #![allow(non_camel_case_types)] // C's names
 
-use spikelet::{BlobError, Error, Found, Model, ModelError, STATE_BASE};
+use spikelet::{BlobError, Engine, Error, Found, Model, ModelError, STATE_BASE};
 
 /// Result of every call that can fail: SPK_OK or one of the negative SPK_ERR_ codes.
 /// A code never changes its meaning; spk_status_str() puts it in words.
@@ -23,6 +23,8 @@ pub const SPK_ERR_LENGTH: spk_status = -5;
 pub const SPK_ERR_NOT_FINITE: spk_status = -6;
 /// The sample is finite, but too large for the precision of the model. There are no results.
 pub const SPK_ERR_RANGE: spk_status = -7;
+/// A setting of the sampler that it cannot run with, or a model that it cannot sample.
+pub const SPK_ERR_SETTING: spk_status = -8;
 /// Fewer bytes than the blob says it has.
 pub const SPK_ERR_BLOB_TRUNCATED: spk_status = -20;
 /// The bytes are not a Spikelet blob.
@@ -53,6 +55,7 @@ pub const SPK_STATE_ALIGN: usize = 8;
 pub struct spk_state {
     pub(crate) magic: u32,
     pub(crate) model: Model<'static, f32>,
+    pub(crate) engine: Engine,
     pub(crate) found: Found<f32>,
 }
 
@@ -68,12 +71,43 @@ pub const SPK_KIND_BSC: u32 = 2;
 pub const SPK_KIND_NMF: u32 = 3;
 /// Maximal causes: sources that are off or on; in each dimension the strongest one counts.
 pub const SPK_KIND_MCA: u32 = 4;
+/// Maximal causes with strengths: sources that are off, or on with any strength; in each dimension the strongest one counts.
+/// It can only be sampled: spk_init() does, with 100 sweeps and seed 0.
+pub const SPK_KIND_SSMCA: u32 = 5;
+
+/// A chain begins at a state that no source alone can improve.
+pub const SPK_START_GREEDY: u32 = 0;
+/// A chain begins at a draw from the prior.
+pub const SPK_START_RANDOM: u32 = 1;
+
+/// Settings of Gibbs sampling: see spk_gibbs_settings().
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct spk_gibbs {
+    /// Seed of the random numbers, which depend on it and on the number of the sample only: see spk_seek().
+    pub seed: u64,
+    /// Sweeps of a chain, in each of which every preselected source is drawn once; at least 1.
+    pub sweeps: u32,
+    /// The first sweeps of each chain, which are not counted; fewer than `sweeps`.
+    pub burn_in: u32,
+    /// Of the sweeps after that every so-many-th counts; at least 1.
+    pub thinning: u32,
+    /// Chains for each sample; at least 1.
+    pub chains: u32,
+    /// One of SPK_START_: where chains begin.
+    pub start: u32,
+    /// How many of the preselected sources are chosen at random instead of by their scores; fewer than `selected`.
+    pub extra: u32,
+    /// Most sources on at once; at least 1, at most what the library was built for (32).
+    pub max_active: u32,
+}
 
 /// What a blob holds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct spk_info {
-    /// One of SPK_KIND_: what its sources are. `mean` equals `activity` for all but SPK_KIND_GSC.
+    /// One of SPK_KIND_: what its sources are. `mean` equals `activity` for all but SPK_KIND_GSC and
+    /// SPK_KIND_SSMCA.
     pub kind: u32,
     /// D: entries of a sample.
     pub dims: u32,
@@ -106,7 +140,7 @@ pub struct spk_estimate {
     pub variance: *const f32,
     /// The preselected latents, best first. `selected_len` entries.
     pub selected: *const u16,
-    /// The latents that are on in the most probable state, ascending. `map_len` entries, maybe 0.
+    /// The latents that are on in the most probable state (of those drawn), ascending. `map_len` entries, maybe 0.
     pub map_latents: *const u16,
     /// Their values in that state. `map_len` entries.
     pub map_values: *const f32,
@@ -116,7 +150,8 @@ pub struct spk_estimate {
     pub selected_len: u32,
     /// Number of latents that are on in the most probable state.
     pub map_len: u32,
-    /// Natural logarithm of the probability density of the sample, summed over the states looked at.
+    /// Natural logarithm of the probability density of the sample, summed over the states looked at; of a sampled state
+    /// that of the best one alone.
     pub evidence: f32,
 }
 
@@ -139,12 +174,13 @@ pub(crate) fn status(error: Error) -> spk_status {
         Error::Memory { .. } => SPK_ERR_MEMORY,
         Error::SampleLength { .. } => SPK_ERR_LENGTH,
         Error::SampleNotFinite { .. } => SPK_ERR_NOT_FINITE,
+        Error::Setting { .. } => SPK_ERR_SETTING,
         _ => SPK_ERR_RANGE,
     }
 }
 
 /// Every code and its words, NUL-terminated for C.
-pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 16] = [
+pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 17] = [
     (SPK_OK, c"done"),
     (SPK_ERR_NULL, c"a pointer is NULL"),
     (SPK_ERR_ALIGNMENT, c"memory, blob or sample is not aligned"),
@@ -153,6 +189,7 @@ pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 16] = [
     (SPK_ERR_LENGTH, c"an array has another length than the model says"),
     (SPK_ERR_NOT_FINITE, c"NaN or infinity in the sample"),
     (SPK_ERR_RANGE, c"the sample is too large for the precision of the model"),
+    (SPK_ERR_SETTING, c"the model cannot be sampled with these settings"),
     (SPK_ERR_BLOB_TRUNCATED, c"the blob is truncated"),
     (SPK_ERR_BLOB_MAGIC, c"not a Spikelet blob"),
     (SPK_ERR_BLOB_VERSION, c"the blob has an unknown format version"),

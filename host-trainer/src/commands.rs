@@ -3,7 +3,7 @@
 //! In come arguments, out go files, lines on stdout and an exit status: 0, 2 for bad usage or input, 1 for a failure
 //! while running. Errors are one line on stderr, `error: what is wrong: where: what to do`. What several commands
 //! need is beside them: `model_file` (a blob from disk), `given` (parameters as numbers or arrays), `engine` (points
-//! through the core), `results` (the arrays they make), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
+//! through the core), `sampling` (its settings as flags), `results` (the arrays they make), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
 
 mod demo;
 mod engine;
@@ -16,6 +16,7 @@ mod inspect;
 mod model_file;
 mod output;
 mod results;
+mod sampling;
 mod source_text;
 mod train;
 

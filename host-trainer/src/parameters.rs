@@ -18,6 +18,8 @@ pub enum ModelKind {
     Nmf,
     /// Sources that are on or off, the strongest of which makes each dimension; W >= 0
     Mca,
+    /// Spike-and-slab sources, the strongest of which makes each dimension; W >= 0
+    Ssmca,
 }
 
 impl ModelKind {
@@ -28,6 +30,7 @@ impl ModelKind {
             Self::Bsc => Kind::Bsc,
             Self::Nmf => Kind::Nmf,
             Self::Mca => Kind::Mca,
+            Self::Ssmca => Kind::Ssmca,
         }
     }
 
@@ -38,6 +41,7 @@ impl ModelKind {
             Self::Bsc => "bsc",
             Self::Nmf => "nmf",
             Self::Mca => "mca",
+            Self::Ssmca => "ssmca",
         }
     }
 }
@@ -90,7 +94,7 @@ pub struct Parameters {
     pub dictionary: Vec<f64>,
     /// pi. (H)
     pub prior: Vec<f64>,
-    /// mu. (H; empty where a latent that is on is just that: all kinds but GSC)
+    /// mu. (H; empty where a latent that is on is just that: all kinds but GSC and SSMCA)
     pub slab_mean: Vec<f64>,
     /// Psi; has no meaning without a slab.
     pub slab_cov: SlabCov,
@@ -99,7 +103,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Parameters of latents that are on or off, of any kind but GSC. `dictionary` is D x H.
+    /// Parameters of latents that are on or off, of any kind but GSC and SSMCA. `dictionary` is D x H.
     pub fn binary(
         kind: ModelKind,
         dictionary: Vec<f64>,
@@ -127,7 +131,12 @@ impl Parameters {
                 self.kind.name()
             );
             let place = format!("W[{}, {}]", i / h, i % h);
-            return Err(Error::input(what, place, "correct it, or use bsc, whose W has any sign"));
+            let other = if self.kind == ModelKind::Ssmca { "gsc" } else { "bsc" };
+            return Err(Error::input(
+                what,
+                place,
+                format_args!("correct it, or use {other}, whose W has any sign"),
+            ));
         }
         each("pi", &self.prior, |p| p > 0.0 && p < 1.0, "must lie between 0 and 1, both excluded")?;
         if self.kind.kind().has_slab() {
@@ -146,7 +155,7 @@ impl Parameters {
                 length("sigma2", sigma2, d)?;
                 each("sigma2", sigma2, |v| v.is_finite() && v > 0.0, "must be positive (it is a variance)")
             }
-            NoiseCov::Full(_) if self.kind == ModelKind::Mca => {
+            NoiseCov::Full(_) if self.kind.kind().is_maximal() => {
                 let what = "maximal causes cannot have noise that depends on other dimensions";
                 Err(Error::input(what, "sigma2", "give one variance, or one per dimension"))
             }
@@ -163,6 +172,10 @@ impl Parameters {
             SlabCov::Diagonal(psi2) => {
                 length("psi2", psi2, h)?;
                 each("psi2", psi2, |v| v.is_finite() && v > 0.0, "must be positive (it is a variance)")?;
+            }
+            SlabCov::Full(_) if self.kind == ModelKind::Ssmca => {
+                let what = "slabs of which the strongest counts cannot depend on each other";
+                return Err(Error::input(what, "psi2", "give one variance, or one per latent"));
             }
             SlabCov::Full(psi) => covariance("psi2", psi, h)?,
         }

@@ -36,7 +36,7 @@ impl SelectionName {
     pub fn of_kind(kind: ModelKind) -> Self {
         match kind {
             ModelKind::Gsc => Self::Singleton,
-            ModelKind::Bsc => Self::Cosine,
+            ModelKind::Bsc | ModelKind::Ssmca => Self::Cosine,
             ModelKind::Nmf | ModelKind::Mca => Self::Bound,
         }
     }
@@ -149,7 +149,7 @@ impl<T: Real> Prepared<T> {
         }
         let (noise, noise_kind, log_det_noise) = noise(&rounded.noise, d)?;
         let keep_gram = match options.gram {
-            _ if kind == Kind::Mca => false,
+            _ if kind.is_maximal() => false,
             GramName::Stored => true,
             GramName::Computed if noise_kind == NoiseKind::Full => {
                 let advice = "leave the flag away or use diagonal noise";
@@ -161,7 +161,7 @@ impl<T: Real> Prepared<T> {
                 noise_kind == NoiseKind::Full || bytes <= SMALL_GRAM_BYTES.max(d * h * 4)
             }
         };
-        if !kind.has_slab() && options.states == Some(StatesName::Table) {
+        if kind != Kind::Gsc && options.states == Some(StatesName::Table) {
             let what = format!("the states of a model of kind {} have no matrices", parameters.kind.name());
             return Err(Error::input(what, "--states table", "leave the flag away"));
         }
@@ -316,7 +316,7 @@ pub(crate) fn check_truncation(shape: Shape) -> Result<()> {
             ));
         }
     }
-    if shape.states() > MAX_STATES {
+    if shape.states() > MAX_STATES && !shape.kind.is_sampled() {
         let what =
             format!("up to {max_active} of {selected} latents on are more than 2^32 states per sample");
         return Err(Error::input(what, "--max-active", "lower it, or lower --selected"));
@@ -329,16 +329,18 @@ fn check_selection(parameters: &Parameters, selection: SelectionName) -> Result<
     let kind = parameters.kind;
     let full_noise = matches!(parameters.noise, NoiseCov::Full(_));
     let (why, place) = match selection {
-        SelectionName::Independent if !kind.kind().has_slab() => (
-            "independent dimensions are for latents with a slab; here the score singleton is the same",
-            "independent",
-        ),
-        SelectionName::Cosine if kind.kind().has_slab() => (
+        SelectionName::Independent if kind != ModelKind::Gsc => {
+            ("independent dimensions are for gsc; here the score singleton is the same", "independent")
+        }
+        SelectionName::Cosine if kind == ModelKind::Gsc => (
             "the cosine does not say how likely a latent with a slab is on, which may have either sign",
             "cosine",
         ),
         SelectionName::Bound if !kind.kind().is_non_negative() => {
             ("the bound holds only where W is not negative", "bound")
+        }
+        SelectionName::Bound if kind.kind().has_slab() => {
+            ("the bound holds only where latents are off or on, without a strength", "bound")
         }
         SelectionName::Bound if full_noise => ("the bound needs noise without correlations", "bound"),
         _ => return Ok(()),

@@ -14,6 +14,8 @@ mod export;
 mod kinds;
 #[path = "cli/refused.rs"]
 mod refused;
+#[path = "cli/sampling.rs"]
+mod sampling;
 #[path = "cli/train.rs"]
 mod train;
 #[path = "cli/train_data.rs"]

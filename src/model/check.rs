@@ -25,11 +25,12 @@ impl Shape {
         if self.max_active > MAX_ACTIVE {
             return Err(ModelError::Capacity { field: "max_active", most: MAX_ACTIVE });
         }
-        if self.states() > MAX_STATES {
+        // Those of sampled kinds are never looked at one by one.
+        if self.states() > MAX_STATES && !self.kind.is_sampled() {
             return Err(ModelError::TooManyStates);
         }
         // Maximal causes keep D numbers for each latent that is on.
-        if matches!(self.kind, Kind::Mca) && self.dims > i32::MAX as usize / 8 / self.max_active {
+        if self.kind.is_maximal() && self.dims > i32::MAX as usize / 8 / self.max_active {
             return Err(ModelError::Size { field: "dims" });
         }
         Ok(())
@@ -51,7 +52,7 @@ impl<'a, T: Real> Model<'a, T> {
             not_negative("dictionary", parts.dictionary)?;
         }
         let full_noise = matches!(parts.noise, Noise::Full(_));
-        if kind == Kind::Mca && full_noise {
+        if kind.is_maximal() && full_noise {
             return Err(ModelError::Unfit { field: "noise" });
         }
         let slab = if kind.has_slab() { h } else { 0 };
@@ -80,18 +81,18 @@ impl<'a, T: Real> Model<'a, T> {
         }
         match parts.selection {
             Selection::Singleton => {}
-            Selection::Independent { precision, offset } if kind.has_slab() => {
+            Selection::Independent { precision, offset } if kind == Kind::Gsc => {
                 numbers("selection_precision", precision, panels)?;
                 not_negative("selection_precision", precision)?;
                 numbers("selection_offset", offset, h)?;
             }
-            Selection::Cosine { scale } if !kind.has_slab() => numbers("selection_scale", scale, h)?,
-            Selection::Bound if kind.is_non_negative() && !full_noise => {}
+            Selection::Cosine { scale } if kind != Kind::Gsc => numbers("selection_scale", scale, h)?,
+            Selection::Bound if kind.is_non_negative() && !kind.has_slab() && !full_noise => {}
             _ => return Err(ModelError::Unfit { field: "selection" }),
         }
         if let States::Table(table) = parts.states {
             match StateTable::<T>::len(h, max_active, table.full_slab) {
-                Some(len) if kind.has_slab() => numbers("states", table.records, len)?,
+                Some(len) if kind == Kind::Gsc => numbers("states", table.records, len)?,
                 Some(_) => return Err(ModelError::Unfit { field: "states" }),
                 None => return Err(ModelError::Size { field: "states" }),
             }

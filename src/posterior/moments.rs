@@ -88,6 +88,38 @@ impl<T: Real> Sums<'_, '_, T> {
         }
     }
 
+    /// Whether products of latents are asked for.
+    pub fn has_second(&self) -> bool {
+        !self.memory.second.is_empty()
+    }
+
+    /// A draw counts.
+    pub fn count_draw(&mut self) {
+        self.total += T::ONE;
+    }
+
+    /// Adds one latent of a draw, or its conditional: the probabilities that it is on and off, its value about the
+    /// reference where it is on, and the square of that.
+    pub fn add_latent(&mut self, p: usize, [on, off]: [T; 2], first: T, square: T) {
+        let SumMemory { on: on_sum, off: off_sum, first: first_sum, square: square_sum, .. } =
+            &mut self.memory;
+        for (sums, value) in [(on_sum, on), (off_sum, off), (first_sum, first), (square_sum, square)] {
+            if let Some(sum) = sums.get_mut(p) {
+                *sum += value;
+            }
+        }
+    }
+
+    /// Adds the products of a draw's values, most of which are zero.
+    pub fn add_products(&mut self, values: &[T]) {
+        let rows = self.memory.second.chunks_exact_mut(values.len().max(1));
+        for (row, &x) in rows.zip(values) {
+            if x != T::ZERO {
+                row.iter_mut().zip(values).for_each(|(sum, &other)| *sum += x * other);
+            }
+        }
+    }
+
     /// Adds one state with its moments.
     pub fn add_state(&mut self, path: &[u16], weight: T, moments: Moments<'_, T>) {
         self.total += weight;

@@ -86,7 +86,7 @@ impl<T: Real> Superposition<T> for Maximal<'_, T> {
 
 /// -1/2 sum_d (y_d - m_d)^2 / sigma_d^2.
 #[inline(always)]
-fn misfit<T: Real>(noise: &Noise<'_, T>, sample: &[T], maxima: impl Iterator<Item = T>) -> T {
+pub(crate) fn misfit<T: Real>(noise: &Noise<'_, T>, sample: &[T], maxima: impl Iterator<Item = T>) -> T {
     let misses = sample.iter().zip(maxima).map(|(&y, m)| y - m);
     let mut sum = T::ZERO;
     match *noise {

@@ -49,6 +49,67 @@ static void bad_blobs(unsigned char *memory, size_t size)
     free(copy);
 }
 
+/* Every setting in turn that the sampler cannot run with, and that a sample can be drawn again. */
+static void sampling(void)
+{
+    const size_t size = spk_gibbs_state_size(model_blob, sizeof model_blob);
+    unsigned char *memory = malloc(size);
+    float *sample = calloc(MODEL_DIMS, sizeof *sample);
+    spk_state *state = NULL;
+    spk_estimate estimate;
+    spk_gibbs good, bad;
+    float first[MODEL_LATENTS];
+    uint32_t i;
+
+    EXPECT(size > 0 && spk_gibbs_state_size(NULL, 100) == 0);
+    EXPECT(spk_gibbs_settings(NULL, sizeof model_blob, 40, &good) == SPK_ERR_NULL);
+    EXPECT(spk_gibbs_settings(model_blob, sizeof model_blob, 40, NULL) == SPK_ERR_NULL);
+    EXPECT(spk_gibbs_settings(model_blob, sizeof model_blob, 40, &good) == SPK_OK);
+    EXPECT(good.sweeps == 40 && good.burn_in == 20 && good.chains == 1 && good.start == SPK_START_GREEDY);
+
+#define REFUSED(field, value)                                                                             \
+    bad = good;                                                                                           \
+    bad.field = value;                                                                                    \
+    EXPECT(spk_init_gibbs(memory, size, model_blob, sizeof model_blob, &bad, &state) == SPK_ERR_SETTING); \
+    EXPECT(state == NULL)
+    REFUSED(sweeps, 0);
+    REFUSED(burn_in, 40);
+    REFUSED(burn_in, UINT32_MAX);
+    REFUSED(thinning, 0);
+    REFUSED(chains, 0);
+    REFUSED(start, 2);
+    REFUSED(extra, MODEL_SELECTED);
+    REFUSED(extra, UINT32_MAX);
+    REFUSED(max_active, 0);
+    REFUSED(max_active, UINT32_MAX);
+#undef REFUSED
+    EXPECT(spk_init_gibbs(memory, size, model_blob, sizeof model_blob, NULL, &state) == SPK_ERR_NULL);
+    EXPECT(spk_init_gibbs(NULL, size, model_blob, sizeof model_blob, &good, &state) == SPK_ERR_NULL);
+    EXPECT(spk_init_gibbs(memory, size, NULL, sizeof model_blob, &good, &state) == SPK_ERR_NULL);
+    EXPECT(spk_init_gibbs(memory, size, model_blob, sizeof model_blob, &good, NULL) == SPK_ERR_NULL);
+    EXPECT(spk_init_gibbs(memory, size - 1, model_blob, sizeof model_blob, &good, &state) == SPK_ERR_MEMORY);
+    EXPECT(spk_init_gibbs(memory + 1, size - 1, model_blob, sizeof model_blob, &good, &state) == SPK_ERR_ALIGNMENT);
+    EXPECT(spk_init_gibbs(memory, size, model_blob, sizeof model_blob, &good, &state) == SPK_OK);
+
+    sample[0] = NAN;
+    EXPECT(spk_process(state, sample, MODEL_DIMS, &estimate) == SPK_ERR_NOT_FINITE);
+    sample[0] = 3e38f;
+    EXPECT(spk_process(state, sample, MODEL_DIMS, &estimate) == SPK_ERR_RANGE);
+    for (i = 0; i < MODEL_DIMS; i++)
+        sample[i] = 0.02f; /* two standard deviations of the noise: nothing is certain */
+    EXPECT(spk_seek(NULL, 7) == SPK_ERR_NULL);
+    EXPECT(spk_seek(state, 7) == SPK_OK);
+    EXPECT(spk_process(state, sample, MODEL_DIMS, &estimate) == SPK_OK && isfinite(estimate.evidence));
+    memcpy(first, estimate.mean, sizeof first);
+    EXPECT(spk_process(state, sample, MODEL_DIMS, &estimate) == SPK_OK);
+    EXPECT(memcmp(first, estimate.mean, sizeof first) != 0);
+    EXPECT(spk_seek(state, 7) == SPK_OK);
+    EXPECT(spk_process(state, sample, MODEL_DIMS, &estimate) == SPK_OK);
+    EXPECT(memcmp(first, estimate.mean, sizeof first) == 0);
+    free(memory);
+    free(sample);
+}
+
 int main(void)
 {
     const size_t size = spk_state_size(model_blob, sizeof model_blob);
@@ -134,6 +195,7 @@ int main(void)
     EXPECT(strlen(spk_status_str(SPK_ERR_RANGE)) > 0 && strlen(spk_status_str(12345)) > 0);
 
     bad_blobs(memory, size);
+    sampling();
     free(memory);
     free(other);
     free(sample);

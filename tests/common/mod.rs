@@ -104,6 +104,7 @@ pub fn kind(case: &Case) -> ModelKind {
         "bsc" => ModelKind::Bsc,
         "nmf" => ModelKind::Nmf,
         "mca" => ModelKind::Mca,
+        "ssmca" => ModelKind::Ssmca,
         _ => ModelKind::Gsc,
     }
 }
@@ -120,7 +121,7 @@ pub fn parameters(case: &Case) -> Parameters {
         },
     };
     let (dictionary, prior) = (case.array("W").unwrap(), case.array("pi").unwrap());
-    if kind != ModelKind::Gsc {
+    if !kind.kind().has_slab() {
         return Parameters::binary(kind, dictionary, dims, prior, noise);
     }
     let slab_cov = match case.array("Psi") {

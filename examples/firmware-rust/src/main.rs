@@ -9,7 +9,7 @@
 #![no_main]
 
 use core::ffi::CStr;
-use spikelet::{Blob, Inference};
+use spikelet::{Blob, Detail, Inference};
 use spikelet_firmware::board::{entry, exit, paint_stack, print, print_hex, print_value, stack_used};
 use spikelet_firmware::digest::Digest;
 use spikelet_firmware::recording::{RECORDINGS, Recording};
@@ -46,11 +46,13 @@ fn run(recording: &Recording, arena: &mut [f32]) -> Result<(), &'static CStr> {
 
     let model = Blob::parse(recording.blob).map_err(|_| c"blob refused")?.model();
     let dims = model.shape.dims;
-    let arena_len = model.arena_len();
+    let engine = recording.engine(model.shape.kind);
+    let arena_len = engine.arena_len(model.shape, Detail::Marginals);
     let [sample, reconstruction] = buffers.each_mut().map(|buffer| buffer.get_mut(..dims));
     let sample = sample.ok_or(c"MAX_DIMS is too small")?;
     let reconstruction = reconstruction.ok_or(c"MAX_DIMS is too small")?;
-    let mut inference = Inference::new(model, arena).map_err(|_| c"ARENA_LEN is too small")?;
+    let mut inference = Inference::with_engine(model, arena, Detail::Marginals, engine)
+        .map_err(|_| c"ARENA_LEN is too small")?;
 
     let samples = recording.count(dims);
     for n in 0..samples {

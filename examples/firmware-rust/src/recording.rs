@@ -1,6 +1,7 @@
 //! Models and samples in flash, placed there by `build.rs`.
 
 use core::ffi::CStr;
+use spikelet::{Engine, Gibbs, Kind};
 
 /// A model and the samples to run it on.
 pub struct Recording {
@@ -26,6 +27,20 @@ macro_rules! aligned {
 pub static RECORDINGS: &[Recording] = include!(concat!(env!("OUT_DIR"), "/recordings.rs"));
 
 impl Recording {
+    /// Whether its posteriors are to be drawn, which the name tells.
+    pub fn is_sampled(&self) -> bool {
+        self.name.to_bytes().ends_with(b"-gibbs")
+    }
+
+    /// How it is inferred.
+    pub fn engine(&self, kind: Kind) -> Engine {
+        if self.is_sampled() {
+            Engine::Gibbs(Gibbs { chains: 2, extra: 1, seed: 1, ..Gibbs::new(kind, 10) })
+        } else {
+            Engine::Truncated
+        }
+    }
+
     /// Samples of `dims` values each.
     pub fn count(&self, dims: usize) -> usize {
         self.samples.len() / 4 / dims.max(1)

@@ -16,6 +16,7 @@ use crate::prepare::{GramName, Options, SelectionName};
 use crate::{Error, Result, files};
 use measure::Wiener;
 use sounds::{NAMES, RATE, SECONDS, Scene};
+use spikelet::Engine;
 use spikelet::Shape;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -59,7 +60,8 @@ impl Demo {
         let blob = file.blob()?;
         let header = c_header(&Symbol::of_file("model.h".as_ref()), &blob, &bytes);
         let mixture: Vec<f64> = scene.mixture.iter().map(|&y| f64::from(y)).collect();
-        let posteriors = engine::infer(blob.model(), &mixture, 1, 0, "the demo's mixture")?.remove(0);
+        let posteriors =
+            engine::infer(blob.model(), Engine::Truncated, &mixture, 1, 0, "the demo's mixture")?.remove(0);
 
         let report = report(&scene, &parameters, &posteriors)?;
         let written = self.write(&scene, &parameters, &bytes, &header, &posteriors, blob.model().shape)?;

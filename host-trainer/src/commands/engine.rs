@@ -1,11 +1,11 @@
 //! Points through the core in `f32`, exactly as a device would, on several threads.
 //!
 //! In come a model and rows of D numbers, out come the posteriors in the order of the rows. A posterior depends on
-//! its sample only, so the threads do not show in the results. Fails at the first sample that the core refuses.
+//! its sample (and, if it is drawn, on the number of the point and the seed) only, so the threads do not show in the results. Fails at the first sample that the core refuses.
 
 use crate::prepare::check_truncation;
 use crate::{Error, Result};
-use spikelet::{Inference, Model, Shape};
+use spikelet::{Detail, Engine, Inference, Model, Shape};
 use std::num::NonZero;
 use std::thread;
 
@@ -33,10 +33,19 @@ pub(super) fn all_cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
+/// Bound on the multiply-adds of a point.
+pub(super) fn operations(model: &Model<'_, f32>, engine: Engine) -> u64 {
+    match engine {
+        Engine::Truncated => model.operations().total(),
+        Engine::Gibbs(settings) => model.gibbs_operations(&settings).total(),
+    }
+}
+
 /// Posteriors of `points` (N x D), in order, in about equal parts of at most `threads`. `first` is the number of the
 /// first point and `name` that of the data, for errors.
 pub(super) fn infer(
     model: Model<'_, f32>,
+    engine: Engine,
     points: &[f64],
     threads: usize,
     first: usize,
@@ -46,12 +55,14 @@ pub(super) fn infer(
     let part = (points.len() / dims).div_ceil(threads).max(1);
     let parts = || points.chunks(part * dims).zip((first..).step_by(part));
     if threads == 1 {
-        return parts().map(|(points, first)| infer_part(model, points, first, name, false)).collect();
+        return parts()
+            .map(|(points, first)| infer_part(model, engine, points, first, name, false))
+            .collect();
     }
     thread::scope(|scope| {
         let spawn = |(points, first)| {
             thread::Builder::new()
-                .spawn_scoped(scope, move || infer_part(model, points, first, name, false))
+                .spawn_scoped(scope, move || infer_part(model, engine, points, first, name, false))
                 .map_err(|cause| {
                     Error::run(format_args!("no more threads ({cause})"), "--threads", "ask for fewer")
                 })
@@ -65,13 +76,17 @@ pub(super) fn infer(
 /// [`infer`] on this thread, with the reconstruction if it is asked for.
 pub(super) fn infer_part(
     model: Model<'_, f32>,
+    engine: Engine,
     points: &[f64],
     first: usize,
     name: &str,
     reconstruct: bool,
 ) -> Result<Posteriors> {
-    let mut memory = vec![0.0; model.arena_len()];
-    let mut inference = Inference::new(model, &mut memory).expect("memory of the length it asked for");
+    let detail = Detail::Marginals;
+    let mut memory = vec![0.0; engine.arena_len(model.shape, detail)];
+    let mut inference = Inference::with_engine(model, &mut memory, detail, engine)
+        .expect("memory of the length it asked for, and an engine that was checked");
+    inference.seek(first as u64);
     let mut results = Posteriors::default();
     let mut sample = vec![0.0; model.shape.dims];
     for (point, values) in (first..).zip(points.chunks_exact(model.shape.dims)) {
@@ -104,6 +119,12 @@ pub(super) fn infer_part(
         }
     }
     Ok(results)
+}
+
+/// The model with so many latents selected. What may be on at once does not matter to a sampler, so it is as little as any
+/// model allows.
+pub(super) fn sampled<'a>(model: Model<'a, f32>, selected: Option<usize>) -> Result<Model<'a, f32>> {
+    truncated(model, Some(selected.unwrap_or(model.shape.selected)), Some(1))
 }
 
 /// The model with the truncation the user asked for, or its own.

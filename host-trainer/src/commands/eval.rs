@@ -206,6 +206,9 @@ impl Eval {
 /// The same model over all of its states; `None` when it looks at all of them anyhow. Fails with the reason.
 fn over_all_states(model: Model<'_, f32>) -> Result<Option<Model<'_, f32>>, &'static str> {
     let h = model.shape.latents;
+    if model.shape.kind.is_sampled() {
+        return Err("states of this kind have no closed form");
+    }
     if model.shape.max_active == h {
         return Ok(None);
     }

@@ -7,6 +7,8 @@ use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use crate::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
 use crate::{Error, Result, blob, files};
 use clap::ValueEnum;
+use spikelet::Gibbs;
+use spikelet::capacity::MAX_ACTIVE;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -26,7 +28,8 @@ Example:
 where W.npy was saved in Python by numpy.save('W.npy', W), W having one row per sensor and one column per source.")]
 pub(super) struct Import {
     /// Kind of model: gsc (sources that are off, or on with any strength, added up by W), bsc or linca (sources that are
-    /// off or on, added up), nmf (the same, W >= 0) or mca (off or on, the strongest counts, W >= 0)
+    /// off or on, added up), nmf (the same, W >= 0), mca (off or on, the strongest counts, W >= 0) or ssmca (off, or on with
+    /// any strength, the strongest counts, W >= 0; sampled)
     #[arg(long, value_name = "KIND")]
     model: String,
     /// Dictionary W, an array of dimensions x latents (D x H)
@@ -35,25 +38,27 @@ pub(super) struct Import {
     /// Probability that a latent is on: a number or H numbers [default: 2/H, at most 0.5]
     #[arg(long, value_name = "NUMBER|pi.npy", allow_negative_numbers = true)]
     pi: Option<Given>,
-    /// Mean of a latent that is on: a number or H numbers (gsc) [default: 0]
+    /// Mean of a latent that is on: a number or H numbers (gsc, ssmca) [default: 0]
     #[arg(long, value_name = "NUMBER|mu.npy", allow_negative_numbers = true)]
     mu: Option<Given>,
-    /// Variance of a latent that is on: a number, H numbers or an H x H covariance (gsc) [default: 1]
+    /// Variance of a latent that is on: a number, H numbers (gsc, ssmca) or an H x H covariance (gsc) [default: 1]
     #[arg(long, value_name = "NUMBER|psi2.npy", allow_negative_numbers = true)]
     psi2: Option<Given>,
-    /// Variance of the observation noise: a number, D numbers or a D x D covariance (not for mca); always needed
+    /// Variance of the observation noise: a number, D numbers or a D x D covariance (not for mca, ssmca); always needed
     #[arg(long, value_name = "NUMBER|sigma2.npy", allow_negative_numbers = true)]
     sigma2: Option<Given>,
     /// H', latents kept per sample [default: H, at most 8]
     #[arg(long, value_name = "COUNT")]
     selected: Option<usize>,
-    /// Most latents on at once [default: H' when H is at most 8, else 3]
+    /// Most latents on at once [default: H' when H is at most 8, else 3]; samplers do not
+    /// care
     #[arg(long, value_name = "COUNT")]
     max_active: Option<usize>,
     /// Leave out the states with one latent on that is not among the H'
     #[arg(long)]
     no_singletons: bool,
-    /// How latents are scored for the H' [default: singleton for gsc, cosine for bsc, bound for nmf and mca]
+    /// How latents are scored for the H' [default: singleton for gsc, cosine for bsc and ssmca, bound
+    /// for nmf and mca]
     #[arg(long, value_enum)]
     selection: Option<SelectionName>,
     /// Where the matrices of a state come from (gsc) [default: grown, table for a full --psi2]
@@ -74,7 +79,11 @@ impl Import {
     pub fn run(self) -> Result<()> {
         let Ok(kind) = ModelKind::from_str(&self.model, false) else {
             let what = format!("'{}' is not a kind of model that this version can import", self.model);
-            return Err(Error::input(what, "--model", "it knows gsc, bsc (also called linca), nmf and mca"));
+            return Err(Error::input(
+                what,
+                "--model",
+                "it knows gsc, bsc (also called linca), nmf, mca and ssmca",
+            ));
         };
         self.check_flags(kind)?;
         files::check_target(&self.out)?;
@@ -95,14 +104,17 @@ impl Import {
         let model = file.blob()?.model();
         let shape = model.shape;
         print(&format!(
-            "{}: {} dimensions, {} latents ({} selected, up to {} on), {} states\n\
+            "{}: {} dimensions, {} latents ({} selected, up to {} on), {}\n\
              per sample {} multiply-adds; flash {} bytes, RAM {} bytes per stream\n",
             self.out.display(),
             shape.dims,
             shape.latents,
             shape.selected,
             shape.max_active,
-            shape.states(),
+            match shape.kind.is_sampled() {
+                true => format!("{} sweeps", Gibbs::SWEEPS),
+                false => format!("{} states", shape.states()),
+            },
             model.operations().total(),
             bytes.len(),
             arena_bytes(shape),
@@ -129,7 +141,7 @@ impl Import {
                 }
             }
         }
-        if kind == ModelKind::Mca && self.gram != GramName::Auto {
+        if kind.kind().is_maximal() && self.gram != GramName::Auto {
             let what = format!("a model of kind {name} has no Gram matrix");
             return Err(Error::input(what, "--gram", "leave the flag away"));
         }
@@ -170,7 +182,11 @@ impl Import {
 
     fn options(&self, kind: ModelKind, latents: usize) -> Options {
         let selected = self.selected.unwrap_or(latents.min(SMALL));
-        let most = if latents <= SMALL { selected } else { selected.min(3) };
+        let most = match kind.kind().is_sampled() {
+            true => selected.min(MAX_ACTIVE),
+            false if latents <= SMALL => selected,
+            false => selected.min(3),
+        };
         Options {
             selected,
             max_active: self.max_active.unwrap_or(most),

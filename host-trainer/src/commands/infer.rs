@@ -2,14 +2,15 @@
 //!
 //! Data is read and results are written a piece at a time, so neither has to fit in memory.
 
-use super::engine::{self, truncated};
+use super::engine::{self, sampled, truncated};
 use super::model_file::ModelFile;
 use super::output::{Folder, Progress, print, refuse_overwriting};
 use super::results::RESULTS;
+use super::sampling::Sampling;
 use crate::data::Source;
 use crate::files::Writer;
 use crate::{Error, Result};
-use spikelet::{Model, Shape};
+use spikelet::{Engine, Model, Shape};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -29,9 +30,11 @@ Writes to the folder, one row per point, as NumPy arrays:
   map.npy        N x H   1 for the latents of the most probable state
   selected.npy   N x H'  the latents kept for the point, best first
   evidence.npy   N       logarithm of the probability of the point, summed over the states kept
+With --engine gibbs map.npy is the best state that was drawn, and evidence.npy a lower bound: that state's part alone.
 
 Example:
-  spikelet infer model.spk recording.wav --out-dir results")]
+  spikelet infer model.spk recording.wav --out-dir results
+  spikelet infer model.spk recording.wav --out-dir results --engine gibbs --selected 40 --sweeps 200 --seed 1")]
 pub(super) struct Infer {
     /// The model, made by `spikelet import`
     #[arg(value_name = "MODEL.spk")]
@@ -42,31 +45,28 @@ pub(super) struct Infer {
     /// Folder for the results; created when it does not exist
     #[arg(long, value_name = "DIR")]
     out_dir: PathBuf,
-    /// How the posterior is computed: truncated (the device's way)
-    #[arg(long, value_name = "NAME", default_value = "truncated")]
-    engine: String,
     /// H', latents kept per point [default: the model's]
     #[arg(long, value_name = "COUNT")]
     selected: Option<usize>,
-    /// Most latents on at once [default: the model's]
+    /// Most latents on at once [default: the model's; with gibbs as many as this build allows]
     #[arg(long, value_name = "COUNT")]
     max_active: Option<usize>,
     /// Threads to compute on; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Belongs to the engine gibbs
-    #[arg(long, hide = true)]
-    sweeps: Option<String>,
-    /// Seed of random numbers, of which the engine truncated uses none
-    #[arg(long, value_name = "NUMBER")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    sampling: Sampling,
 }
 
 impl Infer {
     pub fn run(self) -> Result<()> {
-        self.check_engine()?;
         let file = ModelFile::read(&self.model)?;
-        let model = truncated(file.blob()?.model(), self.selected, self.max_active)?;
+        let model = file.blob()?.model();
+        let model = match self.sampling.is_chosen(&model) {
+            true => sampled(model, self.selected)?,
+            false => truncated(model, self.selected, self.max_active)?,
+        };
+        let engine = self.sampling.engine(&model, self.max_active)?;
         let mut source = Source::open(&self.data)?;
         if source.dims() != model.shape.dims {
             let what =
@@ -80,7 +80,7 @@ impl Infer {
         for name in names {
             refuse_overwriting(&folder.file(name), &[&self.model, &self.data])?;
         }
-        folder.write_together(&names, |writers| self.fill(model, &mut source, writers))?;
+        folder.write_together(&names, |writers| self.fill(model, engine, &mut source, writers))?;
         print(&format!(
             "{}: {} points, {} latents: {}\n",
             self.out_dir.display(),
@@ -90,25 +90,18 @@ impl Infer {
         ))
     }
 
-    fn check_engine(&self) -> Result<()> {
-        let advice = "leave it away, truncated is the engine of this version";
-        if self.engine != "truncated" {
-            let what = format!("this version does not have the engine '{}'", self.engine);
-            return Err(Error::input(what, "--engine", advice));
-        }
-        if self.sweeps.is_some() {
-            let what = "this is for sampling, which this version does not do";
-            return Err(Error::input(what, "--sweeps", advice));
-        }
-        Ok(())
-    }
-
-    fn fill(&self, model: Model<'_, f32>, source: &mut Source, writers: &mut [&mut Writer]) -> Result<()> {
+    fn fill(
+        &self,
+        model: Model<'_, f32>,
+        engine: Engine,
+        source: &mut Source,
+        writers: &mut [&mut Writer],
+    ) -> Result<()> {
         let Shape { dims, latents, .. } = model.shape;
         let (points, name) = (source.points(), self.data.display().to_string());
         let fail = |cause: io::Error| Error::writing(&self.out_dir, &cause);
         let threads = self.threads.map_or_else(engine::all_cores, usize::from);
-        let by_work = (PIECE_OPERATIONS / model.operations().total().max(1)) as usize;
+        let by_work = (PIECE_OPERATIONS / engine::operations(&model, engine).max(1)) as usize;
         let by_memory = PIECE_NUMBERS / (dims + 5 * latents);
         let piece = threads * by_work.min(by_memory / threads).max(1);
         for (writer, result) in writers.iter_mut().zip(&RESULTS) {
@@ -119,7 +112,7 @@ impl Infer {
         let mut first = 0;
         while first < points {
             let count = source.read_chunk(first, piece, &mut chunk)?;
-            for posteriors in engine::infer(model, &chunk, threads, first, &name)? {
+            for posteriors in engine::infer(model, engine, &chunk, threads, first, &name)? {
                 for (writer, result) in writers.iter_mut().zip(&RESULTS) {
                     writer.write_all(&(result.rows)(&posteriors)).map_err(fail)?;
                 }

@@ -4,8 +4,9 @@ use super::model_file::{ModelFile, arena_bytes, names};
 use super::output::{print, printable};
 use crate::{Error, Result};
 use serde::Serialize;
-use spikelet::blob::{ALIGN, Blob, ENTRY_LEN, Slab, VERSION};
+use spikelet::blob::{ALIGN, Blob, ENTRY_LEN, Kind, Slab, VERSION};
 use spikelet::model::{Model, StateTable, States};
+use spikelet::{Gibbs, gibbs_state_bytes};
 use std::path::PathBuf;
 
 /// Show what a model is, and what it costs in flash, RAM and operations
@@ -47,6 +48,8 @@ struct Facts<'a> {
     operations: u64,
     operations_by_stage: Stages,
     operations_refinement: u64,
+    /// With the engine gibbs.
+    gibbs: Option<Sampled>,
     grown: Option<Cost>,
     table: Option<Cost>,
     version: u16,
@@ -68,6 +71,33 @@ struct Stages {
 struct Cost {
     blob_bytes: u64,
     operations: u64,
+}
+
+/// What sampling takes, at most.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Sampled {
+    sweeps: u32,
+    operations: u64,
+    operations_refinement: u64,
+    operations_per_sweep: u64,
+    arena_bytes: usize,
+}
+
+impl Sampled {
+    fn new(model: &Model<'_, f32>) -> Option<Self> {
+        if matches!(model.states, States::Table(table) if table.full_slab) {
+            return None;
+        }
+        let operations = |sweeps| model.gibbs_operations(&Gibbs::new(model.shape.kind, sweeps));
+        let (usual, one_more) = (operations(Gibbs::SWEEPS), operations(Gibbs::SWEEPS + 1));
+        Some(Self {
+            sweeps: Gibbs::SWEEPS,
+            operations: usual.total(),
+            operations_refinement: usual.refinement,
+            operations_per_sweep: one_more.total() - usual.total(),
+            arena_bytes: gibbs_state_bytes(model.shape),
+        })
+    }
 }
 
 impl Inspect {
@@ -112,6 +142,7 @@ impl<'a> Facts<'a> {
                 posterior: operations.posterior,
             },
             operations_refinement: operations.refinement,
+            gibbs: Sampled::new(&model),
             grown,
             table,
             version: VERSION,
@@ -149,6 +180,15 @@ impl<'a> Facts<'a> {
             ("  posterior", stages.posterior.to_string()),
             ("  loud samples", format!("{} more", self.operations_refinement)),
             (
+                "sampled",
+                self.gibbs.map_or("not possible for this model".into(), |gibbs| {
+                    format!(
+                        "{} multiply-adds with {} sweeps, {} a sweep; RAM {} bytes",
+                        gibbs.operations, gibbs.sweeps, gibbs.operations_per_sweep, gibbs.arena_bytes
+                    )
+                }),
+            ),
+            (
                 "states grown",
                 cost(self.grown) + if self.state_source == "grown" { " (this model)" } else { "" },
             ),
@@ -166,7 +206,7 @@ impl<'a> Facts<'a> {
 /// Costs with grown states and with a table of them: the present ones, and those of the same model made the other way.
 fn costs(blob: &Blob<'_>) -> [Option<Cost>; 2] {
     let model = blob.model();
-    if blob.slab() == Slab::None {
+    if blob.kind() != Kind::Gsc {
         let present = Cost { blob_bytes: blob.byte_len() as u64, operations: model.operations().total() };
         return [Some(present), None];
     }

@@ -91,6 +91,7 @@ pub(super) mod names {
             Kind::Bsc => "bsc",
             Kind::Nmf => "nmf",
             Kind::Mca => "mca",
+            Kind::Ssmca => "ssmca",
             _ => "unknown",
         }
     }

@@ -26,6 +26,9 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
     desk.array("Y_huge.npy", &[1, 4], &[1.0, 1.0, 1e39, 1.0]);
     desk.array("Y_nan.npy", &[1, 4], &[1.0, 1.0, 1.0, f64::NAN]);
     desk.good("import --model gsc --w W.npy --sigma2 0.01 --max-active 2 --states table --out table.spk");
+    desk.good("import --model gsc --w W.npy --sigma2 0.01 --psi2 full.npy --out full.spk");
+    desk.array("positive.npy", &[4, 6], &(0..24).map(|i| f64::from(i % 5)).collect::<Vec<_>>());
+    desk.good("import --model ssmca --w positive.npy --sigma2 0.01 --out ssmca.spk");
     let model = fs::read(desk.path("model.spk")).unwrap();
     fs::write(desk.path("empty.spk"), []).unwrap();
     fs::write(desk.path("cut.spk"), &model[..model.len() - 8]).unwrap();
@@ -43,6 +46,10 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
     let sized = |rest: &str| import(&format!("--sigma2 0.01 {rest}"));
     let other =
         |kind: &str, rest: &str| format!("import --model {kind} --w W.npy --sigma2 1 --out new.spk {rest}");
+    let positive = |rest: &str| {
+        let noise = if rest.contains("sigma2") { "" } else { "--sigma2 1" };
+        format!("import --model ssmca --w positive.npy --out new.spk {noise} {rest}")
+    };
     let infer = |rest: &str| format!("infer model.spk Y.npy --out-dir new/results {rest}");
     let dictionary = |w: &str| format!("import --model gsc --w {w} --sigma2 0.01 --out new.spk");
     let cases = [
@@ -57,7 +64,7 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
         // --model, --w, --out
         (
             "import --model pca --w W.npy --out new.spk".into(),
-            "--model: it knows gsc, bsc (also called linca), nmf and mca",
+            "--model: it knows gsc, bsc (also called linca), nmf, mca and ssmca",
         ),
         (other("mca", ""), "must not be negative in a model of kind mca: W[0, "),
         (other("bsc", "--mu 1"), "off or on, without a strength: --mu"),
@@ -154,8 +161,32 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
             "infer model.spk old/mean.npy --out-dir old".into(),
             "would replace a file it is made from: old/mean.npy",
         ),
-        (infer("--engine gibbs"), "does not have the engine 'gibbs': --engine"),
-        (infer("--sweeps 3"), "--sweeps"),
+        (infer("--engine exact"), "invalid value 'exact' for '--engine"),
+        (infer("--sweeps 3"), "does not sample: --sweeps: leave the flag away, or add --engine gibbs"),
+        (infer("--engine truncated --chains 2"), "does not sample: --chains"),
+        (infer("--burn-in 0.5"), "does not sample: --burn-in"),
+        (infer("--engine gibbs --sweeps 0"), "0 leaves nothing to average: --sweeps"),
+        (infer("--engine gibbs --sweeps x"), "--sweeps"),
+        (infer("--engine gibbs --thinning 0"), "0 leaves nothing to average: --thinning"),
+        (infer("--engine gibbs --chains 0"), "0 leaves nothing to average: --chains"),
+        (infer("--engine gibbs --burn-in 1"), "1 is no part of the sweeps that leaves any: --burn-in"),
+        (infer("--engine gibbs --burn-in nan"), "NaN is no part of the sweeps"),
+        (infer("--engine gibbs --extra 6"), "6 of 6 latents at random leave none to the scores: --extra"),
+        (infer("--engine gibbs --start here"), "--start"),
+        (infer("--engine gibbs --max-active 33"), "so many latents on: --max-active: choose 1 to 32"),
+        (infer("--engine gibbs --max-active 0"), "so many latents on: --max-active"),
+        (infer("--engine gibbs --selected 7"), "--selected: choose 1 to 6"),
+        (
+            "infer full.spk Y.npy --out-dir new --engine gibbs".into(),
+            "depend on each other cannot be sampled",
+        ),
+        ("infer ssmca.spk Y.npy --out-dir new --engine truncated".into(), "no closed form: --engine"),
+        (other("ssmca", ""), "must not be negative in a model of kind ssmca: W[0, "),
+        (positive("--psi2 full.npy"), "cannot depend on each other: psi2"),
+        (positive("--sigma2 noise.npy"), "depends on other dimensions: sigma2"),
+        (positive("--selection bound"), "without a strength: --selection bound: choose cosine or singleton"),
+        (positive("--states table"), "have no matrices: --states table"),
+        (positive("--gram stored"), "has no Gram matrix: --gram"),
         (infer("--seed x"), "--seed"),
         (infer("--threads 0"), "--threads"),
         (infer("--threads many"), "--threads"),

@@ -34,6 +34,18 @@ struct Info {
     operations: [u64; 2],
     state_size: usize,
 }
+#[derive(Default)]
+#[repr(C)]
+struct Gibbs {
+    seed: u64,
+    sweeps: u32,
+    burn_in: u32,
+    thinning: u32,
+    chains: u32,
+    start: u32,
+    extra: u32,
+    max_active: u32,
+}
 unsafe extern "C" {
     fn spk_inspect(blob: *const u8, blob_len: usize, info: *mut Info) -> i32;
     fn spk_init(
@@ -41,6 +53,16 @@ unsafe extern "C" {
         memory_len: usize,
         blob: *const u8,
         blob_len: usize,
+        state: *mut State,
+    ) -> i32;
+    fn spk_gibbs_state_size(blob: *const u8, blob_len: usize) -> usize;
+    fn spk_gibbs_settings(blob: *const u8, blob_len: usize, sweeps: u32, settings: *mut Gibbs) -> i32;
+    fn spk_init_gibbs(
+        memory: *mut u64,
+        memory_len: usize,
+        blob: *const u8,
+        blob_len: usize,
+        settings: *const Gibbs,
         state: *mut State,
     ) -> i32;
     fn spk_process(state: State, sample: *const f32, sample_len: usize, estimate: *mut Estimate) -> i32;
@@ -71,7 +93,16 @@ fn measure(recording: &Recording) -> Result<(), i32> {
     // SAFETY: pointers and lengths belong together, and nothing but the state uses MEMORY.
     unsafe {
         ok(spk_inspect(blob, blob_len, &mut info))?;
-        ok(spk_init(memory.cast(), size_of_val(&*memory), blob, blob_len, &mut state))?;
+        if recording.is_sampled() {
+            let mut settings = Gibbs::default();
+            ok(spk_gibbs_settings(blob, blob_len, 10, &mut settings))?;
+            (settings.chains, settings.extra, settings.seed) = (2, 1, 1);
+            let len = size_of_val(&*memory);
+            ok(spk_init_gibbs(memory.cast(), len, blob, blob_len, &settings, &mut state))?;
+            info.state_size = spk_gibbs_state_size(blob, blob_len);
+        } else {
+            ok(spk_init(memory.cast(), size_of_val(&*memory), blob, blob_len, &mut state))?;
+        }
     }
     let sample = buffer.get_mut(..info.dims as usize).unwrap_or_default();
     for n in 0..recording.count(sample.len()) {

@@ -12,7 +12,7 @@
 mod timer;
 
 use core::ffi::CStr;
-use spikelet::{Blob, Inference};
+use spikelet::{Blob, Detail, Inference};
 use spikelet_firmware::board::{entry, exit, print, print_value};
 use spikelet_firmware::recording::{RECORDINGS, Recording};
 use timer::{Clock, now};
@@ -51,7 +51,9 @@ fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<()
     let model = Blob::parse(recording.blob).map_err(|_| c"blob refused")?.model();
     let dims = model.shape.dims;
     let sample = buffer.get_mut(..dims).ok_or(c"MAX_DIMS is too small")?;
-    let mut inference = Inference::new(model, arena).map_err(|_| c"ARENA_LEN is too small")?;
+    let engine = recording.engine(model.shape.kind);
+    let mut inference = Inference::with_engine(model, arena, Detail::Marginals, engine)
+        .map_err(|_| c"ARENA_LEN is too small")?;
 
     let mut sums = [0u64; 3];
     let mut worst = 0;

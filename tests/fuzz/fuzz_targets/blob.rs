@@ -31,7 +31,7 @@ fn run(words: &[u64], len: usize) {
     let Ok(blob) = Blob::parse(bytes) else { return };
     let model = blob.model();
     let _ = (model.operations(), blob.provenance(), blob.kind(), blob.slab(), blob.revision());
-    if model.shape.states() > 2000 || model.arena_len() > 100_000 {
+    if model.operations().total() > 10_000_000 || model.shape.states() > 2000 || model.arena_len() > 100_000 {
         return;
     }
     let mut memory = vec![0.0f32; model.arena_len()];

@@ -7,7 +7,7 @@ use super::reference::Reference;
 use crate::commands::engine;
 use crate::metrics::quality;
 use crate::{Error, Result};
-use spikelet::Model;
+use spikelet::{Engine, Model};
 use std::thread;
 
 /// What is done with every block.
@@ -134,8 +134,10 @@ impl Task<'_> {
 
     fn block(&self, block: Block<'_>) -> Result<Tally> {
         let h = self.model.shape.latents;
-        let infer =
-            |model, reconstruct| engine::infer_part(model, block.points, block.first, self.name, reconstruct);
+        let infer = |model: Model<'_, f32>, reconstruct| {
+            let engine = Engine::of_kind(model.shape.kind);
+            engine::infer_part(model, engine, block.points, block.first, self.name, reconstruct)
+        };
         let posteriors = infer(self.model, true)?;
         let mut sums = Tally { activity: vec![0.0; h], ..Tally::default() };
         sums.evidence = posteriors.evidence.iter().map(|&value| f64::from(value)).sum();

@@ -1,0 +1,227 @@
+//! Chains of draws: where they start, their sweeps, and what is kept of them. The same for all kinds of models.
+
+use crate::engine::{Gibbs, Start};
+use crate::math::Real;
+use crate::posterior::Sums;
+use crate::rng::Rng;
+use crate::slices::set;
+use crate::states::Path;
+
+/// Latents that a greedy start switches, at most. Each costs no more than two sweeps.
+pub(crate) const CLIMBS: u32 = 16;
+
+/// Sweeps after which running sums are made anew, so that rounding errors do not add up.
+pub(crate) const REFRESH: u32 = 32;
+
+/// One latent given all others: on with these log odds, and then with these moments. Like all values of a chain relative to the
+/// reference ([`Sampler::reference`]).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given<T> {
+    pub log_odds: T,
+    pub mean: T,
+    pub variance: T,
+}
+
+/// A draw that counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Draw<'d, T> {
+    /// The selected latents.
+    pub order: &'d [u16],
+    /// Their values s.z in this draw, zero where they are off.
+    pub values: &'d [T],
+}
+
+/// The state of a chain, and conditionals in it, by position.
+pub(super) trait Sampler<T> {
+    /// Position -> latent.
+    fn order(&self) -> &[u16];
+    /// Back to the first state.
+    fn reset(&mut self);
+    /// Makes running sums anew.
+    fn refresh(&mut self);
+    /// Latents that are on.
+    fn count(&self) -> usize;
+    fn is_on(&self, p: usize) -> bool;
+    /// What values are relative to.
+    fn reference(&self, p: usize) -> T;
+    /// The value of a latent that is on.
+    fn away(&self, p: usize) -> T;
+    /// One latent given the present state of all others.
+    fn given(&mut self, p: usize) -> Given<T>;
+    /// A draw of its value if it is on. Right after [`Sampler::given`].
+    fn draw(&mut self, p: usize, given: Given<T>, rng: &mut Rng) -> T;
+    /// Its most probable value if it is on. Right after [`Sampler::given`].
+    fn mode(&mut self, p: usize, given: Given<T>) -> T;
+    /// Draws latent and value from the prior: `None` is off.
+    fn prior(&mut self, p: usize, rng: &mut Rng) -> Option<T>;
+    /// Switches it off (`None`) or on with a value.
+    fn set(&mut self, p: usize, away: Option<T>);
+    /// ln p(y, s) of the state, relative to what all states share; slabs integrated out.
+    fn joint(&mut self) -> T;
+    /// The present state counts.
+    fn keep(&mut self) {}
+
+    /// The value itself.
+    fn value(&self, p: usize) -> T
+    where
+        T: Real,
+    {
+        if self.is_on(p) { self.reference(p) + self.away(p) } else { T::ZERO }
+    }
+}
+
+/// The best state so far: positions and values.
+pub(super) struct Best<'x, T> {
+    joint: Option<T>,
+    path: &'x mut Path,
+    values: &'x mut [T],
+}
+
+impl<'x, T: Real> Best<'x, T> {
+    pub fn new(path: &'x mut Path, values: &'x mut [T]) -> Self {
+        Self { joint: None, path, values }
+    }
+
+    fn note<S: Sampler<T>>(&mut self, sampler: &mut S) {
+        let joint = sampler.joint();
+        if self.joint.is_none_or(|best| joint > best) {
+            self.joint = Some(joint);
+            on(sampler, self.path, self.values);
+        }
+    }
+}
+
+/// The latents that are on, and their values.
+pub(super) fn on<T: Real, S: Sampler<T>>(sampler: &S, path: &mut Path, values: &mut [T]) {
+    path.clear();
+    for p in (0..sampler.order().len()).filter(|&p| sampler.is_on(p)) {
+        set(values, path.len(), sampler.value(p));
+        let _ = path.push(p as u16); // no more than may be on
+    }
+}
+
+/// Switches whichever latent gains most, on with its most probable value or off, until none gains; values settle in between.
+pub(super) fn climb<T: Real, S: Sampler<T>>(sampler: &mut S, max_active: usize) {
+    let positions = sampler.order().len();
+    for _ in 0..CLIMBS {
+        let (mut best, mut most) = (None, T::ZERO);
+        for p in 0..positions {
+            let (odds, is_on) = (sampler.given(p).log_odds, sampler.is_on(p));
+            let gain = if is_on { -odds } else { odds };
+            if gain > most && (is_on || sampler.count() < max_active) {
+                (best, most) = (Some(p), gain);
+            }
+        }
+        let Some(best) = best else { return };
+        for p in 0..positions {
+            if sampler.is_on(p) != (p == best) {
+                let given = sampler.given(p);
+                let mode = sampler.mode(p, given);
+                sampler.set(p, Some(mode));
+            } else if p == best {
+                sampler.set(p, None);
+            }
+        }
+    }
+}
+
+/// All chains of one sample.
+pub(super) struct Chains<'x, 's, 'b, T, V> {
+    pub settings: &'x Gibbs,
+    pub rng: &'x mut Rng,
+    /// Scratch: the values of a draw. (S)
+    pub values: &'x mut [T],
+    pub sums: &'x mut Sums<'s, 'b, T>,
+    pub best: Best<'x, T>,
+    pub visit: V,
+}
+
+impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, '_, T, V> {
+    /// Returns the joint of the best state.
+    pub fn run<S: Sampler<T>>(mut self, sampler: &mut S) -> T {
+        let Gibbs { sweeps, burn_in, thinning, chains, .. } = *self.settings;
+        for _ in 0..chains {
+            self.start(sampler);
+            let mut until_kept = burn_in;
+            for sweep in 0..sweeps {
+                if sweep % REFRESH == REFRESH - 1 {
+                    sampler.refresh();
+                }
+                let is_kept = until_kept == 0;
+                until_kept = (if is_kept { thinning } else { until_kept }).saturating_sub(1);
+                self.sweep(sampler, is_kept);
+                self.best.note(sampler);
+                if is_kept {
+                    self.keep(sampler);
+                }
+            }
+        }
+        self.best.joint.unwrap_or(T::ZERO)
+    }
+
+    fn max_active(&self) -> usize {
+        usize::from(self.settings.max_active)
+    }
+
+    fn start<S: Sampler<T>>(&mut self, sampler: &mut S) {
+        sampler.reset();
+        match self.settings.start {
+            Start::Greedy => climb(sampler, self.max_active()),
+            Start::Random => {
+                for p in 0..sampler.order().len() {
+                    sampler.set(p, None);
+                    let away = sampler.prior(p, self.rng);
+                    sampler.set(p, away.filter(|_| sampler.count() < self.max_active()));
+                }
+                sampler.refresh();
+            }
+        }
+        self.best.note(sampler);
+    }
+
+    fn sweep<S: Sampler<T>>(&mut self, sampler: &mut S, is_kept: bool) {
+        let is_averaged = is_kept && !self.sums.has_second();
+        for p in 0..sampler.order().len() {
+            let given = sampler.given(p);
+            let others = sampler.count().saturating_sub(usize::from(sampler.is_on(p)));
+            let [on, off] = if others < self.max_active() { odds(given.log_odds) } else { [T::ZERO, T::ONE] };
+            // The smaller of the two has all its digits, and so has the random number near zero.
+            let unit: T = self.rng.unit();
+            let is_on = if on > off { !(unit < off) } else { unit < on };
+            let away = is_on.then(|| sampler.draw(p, given, self.rng));
+            sampler.set(p, away);
+            if is_averaged {
+                let Given { mean, variance, .. } = given;
+                self.sums.add_latent(p, [on, off], on * mean, on * (variance + mean * mean));
+            }
+        }
+    }
+
+    fn keep<S: Sampler<T>>(&mut self, sampler: &mut S) {
+        sampler.keep();
+        self.sums.count_draw();
+        for p in 0..sampler.order().len() {
+            set(self.values, p, sampler.value(p));
+        }
+        if self.sums.has_second() {
+            for p in 0..sampler.order().len() {
+                if sampler.is_on(p) {
+                    let away = sampler.away(p);
+                    self.sums.add_latent(p, [T::ONE, T::ZERO], away, away * away);
+                } else {
+                    self.sums.add_latent(p, [T::ZERO, T::ONE], T::ZERO, T::ZERO);
+                }
+            }
+            self.sums.add_products(self.values);
+        }
+        (self.visit)(Draw { order: sampler.order(), values: self.values });
+    }
+}
+
+/// Log odds to the probabilities of on and off, both with all their digits.
+pub(super) fn odds<T: Real>(log_odds: T) -> [T; 2] {
+    let flipped = if log_odds > T::ZERO { -log_odds } else { log_odds };
+    let small = flipped.exp();
+    let (small, large) = (small / (T::ONE + small), T::ONE / (T::ONE + small));
+    if log_odds > T::ZERO { [large, small] } else { [small, large] }
+}

@@ -1,0 +1,216 @@
+//! Conditionals where in every dimension the strongest latent counts: y_d ~ N(max_h x_h W_dh, sigma_d^2).
+//!
+//! The maxima over all other latents are made anew for every conditional, from those that are on: D multiply-adds each. A latent
+//! that is off counts as zero, so the maximum is at least zero unless all are on.
+//!
+//! ```text
+//! log odds = l_h + sum_d a_d (m_d - M_d) (y_d - (m_d + M_d) / 2),   m_d = max(M_d, W_dh)      without a slab
+//! ```
+//!
+//! and `pieces` with one.
+
+use super::chain::{Given, Sampler};
+use super::pieces::{Dim, Facts, Pieces, Slab};
+use super::{latent, logit};
+use crate::block::Block;
+use crate::math::Real;
+use crate::model::{Model, Noise};
+use crate::rng::Rng;
+use crate::slices::{row, set};
+use crate::switched::misfit;
+
+pub(super) struct Maximal<'x, 'b, T> {
+    model: &'x Model<'x, T>,
+    block: &'x Block<'b, T>,
+    sample: &'x [T],
+    /// Scratch, x, and 1 where it is on. (S)
+    state: &'x mut [[T; 3]],
+    /// M. (D)
+    maxima: &'x mut [T],
+    /// See [`Pieces`]. (D + 1)
+    borders: &'x mut [[T; 5]],
+    /// Sum of the maxima of all states that count. (D)
+    clean: &'x mut [T],
+    count: usize,
+    /// Of the last conditional, whose borders are still there.
+    facts: Option<Facts<T>>,
+}
+
+/// a_d of every dimension. Full noise does not go with these kinds, which the model's checks ensure.
+fn precisions<'x, T: Real>(noise: &Noise<'x, T>) -> impl Iterator<Item = T> + Clone + use<'x, T> {
+    let (shared, each) = match *noise {
+        Noise::Shared(precision) => (Some(precision), &[][..]),
+        Noise::Diagonal(precisions) | Noise::Full(precisions) => (None, precisions),
+    };
+    core::iter::repeat_n(shared, if shared.is_some() { usize::MAX } else { 0 })
+        .flatten()
+        .chain(each.iter().copied())
+}
+
+/// The dimensions as a latent sees them that is not in the maxima.
+fn dims<'x, T: Real>(
+    model: &Model<'x, T>,
+    latent: usize,
+    sample: &'x [T],
+    maxima: &'x [T],
+) -> impl Iterator<Item = Dim<T>> + Clone + use<'x, T> {
+    let data = sample.iter().zip(maxima).zip(model.column(latent));
+    let each = precisions(&model.noise).zip(data);
+    each.map(|(precision, ((&y, &others), w))| Dim { precision, w, y, others })
+}
+
+impl<'x, 'b, T: Real> Maximal<'x, 'b, T> {
+    /// With all latents off.
+    pub fn new(
+        model: &'x Model<'x, T>,
+        block: &'x Block<'b, T>,
+        sample: &'x [T],
+        state: &'x mut [[T; 3]],
+        maxima: &'x mut [T],
+        borders: &'x mut [[T; 5]],
+        clean: &'x mut [T],
+    ) -> Self {
+        let mut maximal = Self { model, block, sample, state, maxima, borders, clean, count: 0, facts: None };
+        maximal.reset();
+        maximal
+    }
+
+    fn has_slab(&self) -> bool {
+        self.model.shape.kind.has_slab()
+    }
+
+    /// What the latents that are on make of every dimension, all but `left_out`.
+    fn maximise(&mut self, left_out: Option<usize>) {
+        let is_in = |p: usize| Some(p) != left_out;
+        let on = (0..self.block.len()).filter(|&p| is_in(p) && self.is_on(p)).count();
+        let all = self.model.shape.latents - usize::from(left_out.is_some());
+        self.maxima.fill(if on < all { T::ZERO } else { T::IMPOSSIBLE });
+        for p in (0..self.block.len()).filter(|&p| is_in(p)) {
+            let [_, x, is_on] = row(self.state, p);
+            if is_on > T::ZERO {
+                for (maximum, w) in self.maxima.iter_mut().zip(self.model.column(latent(self.block, p))) {
+                    *maximum = maximum.max(x * w);
+                }
+            }
+        }
+    }
+
+    fn slab(&self, p: usize) -> Slab<T> {
+        let [mean, precision, logit, ..] = row(self.block.slab, p);
+        Slab { logit, mean, precision }
+    }
+
+    /// The conditional of latent `p`, which has a slab.
+    pub fn pieces(&mut self, p: usize) -> Pieces<'_, T> {
+        self.maximise(Some(p));
+        let slab = self.slab(p);
+        let dims = dims(self.model, latent(self.block, p), self.sample, self.maxima);
+        Pieces::new(dims, slab, self.borders)
+    }
+}
+
+impl<T: Real> Sampler<T> for Maximal<'_, '_, T> {
+    fn order(&self) -> &[u16] {
+        &self.block.order
+    }
+
+    fn reset(&mut self) {
+        self.state.fill([T::ZERO; 3]);
+        self.count = 0;
+    }
+
+    fn refresh(&mut self) {}
+
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn is_on(&self, p: usize) -> bool {
+        row(self.state, p)[2] > T::ZERO
+    }
+
+    fn reference(&self, _: usize) -> T {
+        T::ZERO
+    }
+
+    fn away(&self, p: usize) -> T {
+        row(self.state, p)[1]
+    }
+
+    fn given(&mut self, p: usize) -> Given<T> {
+        if self.has_slab() {
+            let facts = self.pieces(p).facts;
+            self.facts = Some(facts);
+            let (log_odds, mean, variance) = (facts.log_odds, facts.peak + facts.mean, facts.variance);
+            return Given { log_odds, mean, variance };
+        }
+        self.maximise(Some(p));
+        let mut log_odds = logit(self.model, self.block, p);
+        let dims = dims(self.model, latent(self.block, p), self.sample, self.maxima);
+        dims.for_each(|dim| log_odds += dim.gain(T::ONE));
+        Given { log_odds, mean: T::ONE, variance: T::ZERO }
+    }
+
+    fn draw(&mut self, _: usize, given: Given<T>, rng: &mut Rng) -> T {
+        match self.facts {
+            Some(facts) => Pieces::again(facts, self.borders).draw(rng),
+            None => given.mean,
+        }
+    }
+
+    fn mode(&mut self, _: usize, given: Given<T>) -> T {
+        self.facts.map_or(given.mean, |facts| facts.peak)
+    }
+
+    fn prior(&mut self, p: usize, rng: &mut Rng) -> Option<T> {
+        let [on, _] = super::chain::odds(logit(self.model, self.block, p));
+        if !(rng.unit::<T>() < on) {
+            return None;
+        }
+        if !self.has_slab() {
+            return Some(T::ONE);
+        }
+        let [mean, _, _, _, root] = row(self.block.slab, p);
+        Some(mean + rng.standard::<T>() / root)
+    }
+
+    fn set(&mut self, p: usize, away: Option<T>) {
+        self.count = (self.count + usize::from(away.is_some())).saturating_sub(usize::from(self.is_on(p)));
+        let on = if away.is_some() { T::ONE } else { T::ZERO };
+        set(self.state, p, [T::ZERO, away.unwrap_or(T::ZERO), on]);
+    }
+
+    fn joint(&mut self) -> T {
+        self.maximise(None);
+        let mut joint = misfit(&self.model.noise, self.sample, self.maxima.iter().copied());
+        for p in 0..self.block.len() {
+            let [_, x, is_on] = row(self.state, p);
+            if !(is_on > T::ZERO) {
+                continue;
+            }
+            joint += logit(self.model, self.block, p);
+            if self.has_slab() {
+                // Its bell where it makes the maximum: the slab integrated out as if nothing else could.
+                let Slab { mean, precision, .. } = self.slab(p);
+                let mut bell = precision;
+                let column = self.model.column(latent(self.block, p));
+                let dims = precisions(&self.model.noise).zip(self.maxima.iter().zip(column));
+                for (precision, (&maximum, w)) in dims {
+                    if w > T::ZERO && !(maximum > x * w) {
+                        bell += precision * w * w;
+                    }
+                }
+                let away = x - mean;
+                joint += T::HALF * ((precision / bell).ln() - precision * away * away);
+            }
+        }
+        joint
+    }
+
+    fn keep(&mut self) {
+        // Left there by the joint of this state.
+        for (sum, &maximum) in self.clean.iter_mut().zip(self.maxima.iter()) {
+            *sum += maximum;
+        }
+    }
+}

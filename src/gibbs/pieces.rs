@@ -1,0 +1,463 @@
+//! The conditional of a spike-and-slab latent of which only the strongest counts [004 eq. 3.13-3.24, corrected signs].
+//!
+//! Let M_d be what the other latents make of dimension d. From the border P_d = M_d / W_dh on latent h makes it, and
+//!
+//! ```text
+//! ln p(y, x | others) = const - K/2 (x - mu)^2 + sum over d with P_d < x of a_d W_dh (x - P_d) (y_d - M_d - W_dh (x - P_d) / 2)
+//! ```
+//!
+//! with a_d = 1 / sigma_d^2: continuous, and between two borders the logarithm of a bell. Each bell's part is cut where it is highest, so that all
+//! pieces run downhill ([`crate::normal::piece`]); heights are relative to the highest point of all, so nothing
+//! overflows or vanishes that matters. The spike is an atom at x = 0.
+//!
+//! **Digits.** The borders are walked twice: once to find the highest point, then outward from it with the slope there summed from
+//! residuals. So near the peak, where it matters, heights are sums of small numbers, however far the data is from the model.
+//!
+//! Work: 5 D log2 D to sort, about 60 per dimension for the pieces that are not negligible.
+
+use crate::math::Real;
+use crate::normal::{invert, piece};
+use crate::rng::Rng;
+use crate::slices::{exchange, row, set, span_mut};
+
+/// Borders further out than this are nowhere near any value: what is beyond them is never or always reached.
+const FAR: f64 = 1e18;
+
+/// Times the highest point may turn out to be another one.
+const ANCHORS: usize = 3;
+
+/// One dimension as latent h sees it: a_d, W_dh, y_d, M_d.
+#[derive(Clone, Copy)]
+pub(super) struct Dim<T> {
+    pub precision: T,
+    pub w: T,
+    pub y: T,
+    pub others: T,
+}
+
+/// Where a dimension changes its maker.
+enum Border<T> {
+    Never,
+    Always,
+    At(T),
+}
+
+impl<T: Real> Dim<T> {
+    fn border(&self) -> Border<T> {
+        let far = T::from_f64(FAR);
+        if !(self.w > T::ZERO) {
+            return Border::Never;
+        }
+        let place = self.others / self.w;
+        if place > far {
+            Border::Never
+        } else if place < -far {
+            Border::Always
+        } else {
+            Border::At(place)
+        }
+    }
+
+    /// Nats by which x explains the dimension better than zero does.
+    pub fn gain(&self, x: T) -> T {
+        let (with, without) = (self.others.max(x * self.w), self.others.max(T::ZERO));
+        self.precision * (with - without) * (self.y - T::HALF * (with + without))
+    }
+}
+
+/// The prior of the latent: l, mu, K.
+#[derive(Clone, Copy)]
+pub(super) struct Slab<T> {
+    pub logit: T,
+    pub mean: T,
+    pub precision: T,
+}
+
+/// A conditional, ready to be drawn from.
+pub(super) struct Pieces<'x, T> {
+    /// P, mass of the segment that begins there (before: the jump of the slope), precision, slope and height there.
+    borders: &'x mut [[T; 5]],
+    pub facts: Facts<T>,
+}
+
+/// What there is to it but its borders.
+#[derive(Clone, Copy)]
+pub(super) struct Facts<T> {
+    /// Number of borders.
+    count: usize,
+    /// Precision, slope at the first border, and mass of the segment before it.
+    first: [T; 3],
+    /// Which segment has the highest point, and where that is.
+    anchor: usize,
+    pub peak: T,
+    /// Slope there: zero unless it is at a border.
+    slope: T,
+    pub total: T,
+    pub log_odds: T,
+    /// About the peak.
+    pub mean: T,
+    pub variance: T,
+}
+
+/// Runs downhill from `from` to the right or to the left; see [`piece`].
+#[derive(Clone, Copy)]
+struct Piece<T> {
+    from: T,
+    /// 1 to the right, -1 to the left.
+    direction: T,
+    height: T,
+    t: T,
+    w: T,
+    /// 1 / sqrt(precision)
+    deviation: T,
+}
+
+/// One or two pieces.
+type Cut<T> = [Option<Piece<T>>; 2];
+
+impl<'x, T: Real> Pieces<'x, T> {
+    /// `memory` has room for one border more than there are dimensions.
+    pub fn new(dims: impl Iterator<Item = Dim<T>> + Clone, slab: Slab<T>, memory: &'x mut [[T; 5]]) -> Self {
+        let zero = T::ZERO;
+        // Zero is a border too, where nothing changes: there is always one.
+        set(memory, 0, [zero; 5]);
+        let (mut count, mut before, mut pull) = (1, slab.precision, slab.precision * slab.mean);
+        for dim in dims.clone() {
+            let bend = dim.precision * dim.w * dim.w;
+            match dim.border() {
+                Border::Never => {}
+                Border::Always => {
+                    before += bend;
+                    pull += dim.precision * dim.w * dim.y;
+                }
+                Border::At(place) => {
+                    let jump = dim.precision * dim.w * (dim.y - dim.others);
+                    set(memory, count, [place, jump, bend, zero, zero]);
+                    count += 1;
+                }
+            }
+        }
+        let borders = span_mut(memory, 0, count);
+        sort(borders);
+        let mut precision = before;
+        for border in borders.iter_mut() {
+            precision += border[2];
+            border[2] = precision;
+        }
+        let first = [before, pull - before * row(borders, 0)[0], zero];
+        let [peak, slope, total, log_odds, mean, variance] = [zero; 6];
+        let facts = Facts { count, first, anchor: 0, peak, slope, total, log_odds, mean, variance };
+        let mut pieces = Self { borders, facts };
+        pieces.climb();
+        for _ in 0..ANCHORS {
+            pieces.spread(dims.clone(), slab);
+            if !pieces.move_anchor() {
+                break;
+            }
+        }
+        pieces.weigh();
+        let peak = pieces.facts.peak;
+        let away = peak - slab.mean;
+        let mut log_odds = slab.logit - T::HALF * slab.precision * away * away;
+        dims.for_each(|dim| log_odds += dim.gain(peak));
+        // sqrt(K / (2 pi))
+        let norm = (slab.precision * T::from_f64(core::f64::consts::FRAC_1_PI / 2.0)).sqrt();
+        pieces.facts.log_odds = log_odds + (norm * pieces.facts.total).ln();
+        pieces
+    }
+
+    /// The same again, `memory` being as [`Pieces::new`] left it.
+    pub fn again(facts: Facts<T>, memory: &'x mut [[T; 5]]) -> Self {
+        Self { borders: span_mut(memory, 0, facts.count), facts }
+    }
+
+    fn place(&self, border: usize) -> T {
+        row(self.borders, border)[0]
+    }
+
+    fn is_last(&self, segment: usize) -> bool {
+        segment >= self.borders.len()
+    }
+
+    /// Precision in a segment: number 0 is before the first border.
+    fn precision(&self, segment: usize) -> T {
+        if segment == 0 { self.facts.first[0] } else { row(self.borders, segment - 1)[2] }
+    }
+
+    /// From the first border to the last, with heights relative to the first: finds about where the highest point is.
+    fn climb(&mut self) {
+        let [precision, mut slope, _] = self.facts.first;
+        let (mut height, mut best) = (T::ZERO, T::ZERO);
+        (self.facts.anchor, self.facts.peak) = (1, self.place(0));
+        if slope < T::ZERO {
+            best = T::HALF * slope * slope / precision;
+            (self.facts.anchor, self.facts.peak) = (0, self.place(0) + slope / precision);
+        }
+        for i in 0..self.borders.len() {
+            let [place, jump, precision, ..] = row(self.borders, i);
+            slope += jump;
+            let (top, is_last) = (slope / precision, self.is_last(i + 1));
+            let width = self.place(i + 1) - place;
+            if slope > T::ZERO && (is_last || top < width) && height + T::HALF * slope * top > best {
+                best = height + T::HALF * slope * top;
+                (self.facts.anchor, self.facts.peak) = (i + 1, place + top);
+            }
+            if is_last {
+                return;
+            }
+            height += width * (slope - T::HALF * precision * width);
+            slope -= precision * width;
+            if height > best {
+                best = height;
+                (self.facts.anchor, self.facts.peak) = (i + 2, self.place(i + 1));
+            }
+        }
+    }
+
+    /// Slopes and heights of all borders, outward from the anchor.
+    fn spread(&mut self, dims: impl Iterator<Item = Dim<T>>, slab: Slab<T>) {
+        // Of several borders at one place the last: the segments between them have no width.
+        while !self.is_last(self.facts.anchor) && self.place(self.facts.anchor) <= self.facts.peak {
+            self.facts.anchor += 1;
+        }
+        let anchor = self.facts.anchor;
+        let (precision, peak) = (self.precision(anchor), self.facts.peak);
+        let begin = if anchor > 0 { self.place(anchor - 1) } else { T::IMPOSSIBLE };
+        let mut slope = -(slab.precision * (peak - slab.mean));
+        for dim in dims {
+            let is_made = match dim.border() {
+                Border::Never => false,
+                Border::Always => true,
+                Border::At(place) => place <= begin,
+            };
+            if is_made {
+                slope += dim.precision * dim.w * (dim.y - dim.w * peak);
+            }
+        }
+        // To the top of the bell, or as far as the segment goes.
+        let mut top = begin.max(peak + slope / precision);
+        if !self.is_last(anchor) && top > self.place(anchor) {
+            top = self.place(anchor);
+        }
+        let is_inside = top > begin && (self.is_last(anchor) || top < self.place(anchor));
+        self.facts.slope = if is_inside { T::ZERO } else { slope - precision * (top - peak) };
+        self.facts.peak = top;
+
+        let (mut x, mut slope, mut height, mut bend) = (top, self.facts.slope, T::ZERO, precision);
+        for border in self.borders.iter_mut().skip(anchor) {
+            let [place, jump, precision, ..] = *border;
+            let width = place - x;
+            height += width * (slope - T::HALF * bend * width);
+            slope = slope - bend * width + jump;
+            *border = [place, jump, precision, slope, height];
+            (x, bend) = (place, precision);
+        }
+        let (mut x, mut slope, mut height) = (top, self.facts.slope, T::ZERO);
+        for i in (0..anchor.min(self.borders.len())).rev() {
+            let [place, jump, precision, ..] = row(self.borders, i);
+            let width = x - place;
+            slope += precision * width;
+            height -= width * (slope - T::HALF * precision * width);
+            set(self.borders, i, [place, jump, precision, slope, height]);
+            (x, slope) = (place, slope - jump);
+        }
+        self.facts.first[1] = if anchor == 0 {
+            // The walk above went no further left than the peak.
+            self.facts.slope - precision * (self.place(0) - top)
+        } else {
+            slope
+        };
+    }
+
+    /// Whether another segment is higher after all: the peak is then there.
+    fn move_anchor(&mut self) -> bool {
+        let (mut best, mut found) = (T::ONE, None);
+        for segment in 0..=self.borders.len() {
+            for piece in self.cut(segment).into_iter().flatten() {
+                if piece.height > best {
+                    (best, found) = (piece.height, Some((segment, piece.from)));
+                }
+            }
+        }
+        if let Some(found) = found {
+            (self.facts.anchor, self.facts.peak) = found;
+        }
+        found.is_some()
+    }
+
+    /// The pieces of a segment.
+    fn cut(&self, segment: usize) -> Cut<T> {
+        let precision = self.precision(segment);
+        let root = precision.sqrt();
+        let deviation = T::ONE / root;
+        let piece = |from, direction, height, t, width: T| {
+            Some(Piece { from, direction, height, t, w: width * root, deviation })
+        };
+        let (right, left, infinite) = (T::ONE, -T::ONE, -T::IMPOSSIBLE);
+        let bell = |top: T, height: T, before: T, after: T| {
+            [piece(top, left, height, T::ZERO, before), piece(top, right, height, T::ZERO, after)]
+        };
+        let end = if self.is_last(segment) { infinite } else { self.place(segment) };
+        let begin = if segment == 0 { T::IMPOSSIBLE } else { self.place(segment - 1) };
+        if segment == self.facts.anchor && self.facts.peak > begin && self.facts.peak < end {
+            return bell(self.facts.peak, T::ZERO, self.facts.peak - begin, end - self.facts.peak);
+        }
+        if segment == 0 {
+            let ([_, slope, _], [place, .., height]) = (self.facts.first, row(self.borders, 0));
+            if !(slope < T::ZERO) {
+                return [piece(place, left, height, slope * deviation, infinite), None];
+            }
+            let back = -slope / precision;
+            return bell(place - back, height - T::HALF * slope * back, infinite, back);
+        }
+        let [place, _, _, slope, height] = row(self.borders, segment - 1);
+        let (width, ahead) = (end - place, slope / precision);
+        if !(slope > T::ZERO) {
+            [piece(place, right, height, -slope * deviation, width), None]
+        } else if ahead < width {
+            bell(place + ahead, height + T::HALF * slope * ahead, ahead, width - ahead)
+        } else {
+            let at_end = (slope - precision * width).max(T::ZERO);
+            [piece(end, left, row(self.borders, segment)[4], at_end * deviation, width), None]
+        }
+    }
+
+    /// Masses of all segments, and moments about the peak.
+    fn weigh(&mut self) {
+        let [mut total, mut first, mut square] = [T::ZERO; 3];
+        for segment in 0..=self.borders.len() {
+            let mut mass = T::ZERO;
+            for piece in self.cut(segment).into_iter().flatten() {
+                let [m0, m1, m2] = piece.moments();
+                let away = piece.from - self.facts.peak;
+                let m1 = piece.direction * m1;
+                mass += m0;
+                if m0 > T::ZERO {
+                    first += away * m0 + m1;
+                    square += away * (away * m0 + m1 + m1) + m2;
+                }
+            }
+            total += mass;
+            match segment {
+                0 => self.facts.first[2] = mass,
+                _ => {
+                    let [place, _, precision, slope, height] = row(self.borders, segment - 1);
+                    set(self.borders, segment - 1, [place, mass, precision, slope, height]);
+                }
+            }
+        }
+        self.facts.total = total;
+        self.facts.mean = first / total;
+        self.facts.variance = (square / total - self.facts.mean * self.facts.mean).max(T::ZERO);
+    }
+
+    fn mass(&self, segment: usize) -> T {
+        if segment == 0 { self.facts.first[2] } else { row(self.borders, segment - 1)[1] }
+    }
+
+    /// A draw of x, given that it is on.
+    pub fn draw(&self, rng: &mut Rng) -> T {
+        let mut left = rng.unit::<T>() * self.facts.total;
+        let mut chosen = None;
+        for segment in 0..=self.borders.len() {
+            let mass = self.mass(segment);
+            if !(mass > T::ZERO) {
+                continue;
+            }
+            // The last one that has any mass takes what rounding leaves over.
+            chosen = Some(segment);
+            if left < mass {
+                break;
+            }
+            left -= mass;
+        }
+        let [one, other] = chosen.map_or([None; 2], |segment| self.cut(segment));
+        let beyond = rng.unit();
+        let chosen = match (one, other) {
+            (Some(one), Some(other)) => Some(if left < one.moments()[0] { one } else { other }),
+            (one, other) => one.or(other),
+        };
+        chosen.map_or(self.facts.peak, |piece| piece.draw(beyond))
+    }
+
+    /// Probability that x, given that it is on, is no larger than `x`.
+    pub fn below(&self, x: T) -> T {
+        let mut sum = T::ZERO;
+        for segment in 0..=self.borders.len() {
+            let begin = if segment == 0 { T::IMPOSSIBLE } else { self.place(segment - 1) };
+            if begin >= x {
+                break;
+            }
+            if !self.is_last(segment) && self.place(segment) <= x {
+                sum += self.mass(segment);
+                continue;
+            }
+            self.cut(segment).into_iter().flatten().for_each(|piece| sum += piece.below(x));
+        }
+        sum / self.facts.total
+    }
+}
+
+impl<T: Real> Piece<T> {
+    /// Moments 0, 1 and 2 of the way from its beginning, times its density there. Zero where it is negligible: in no
+    /// bell is another one's width lost by more than rounding allows.
+    fn moments(&self) -> [T; 3] {
+        if self.height < -T::nats(2 * T::WEIGHT_BITS) {
+            return [T::ZERO; 3];
+        }
+        let mut scale = self.height.exp() * self.deviation;
+        piece(self.t, self.w).map(|moment| {
+            let scaled = moment * scale;
+            scale *= self.deviation;
+            scaled
+        })
+    }
+
+    fn draw(&self, beyond: T) -> T {
+        self.from + self.direction * (invert(self.t, self.w, beyond) * self.deviation)
+    }
+
+    /// Its mass no further right than `x`.
+    fn below(&self, x: T) -> T {
+        let part = |way: T| {
+            let w = if way * self.w < way * way { self.w } else { way };
+            Self { w, ..*self }.moments()[0]
+        };
+        let way = (x - self.from) * self.direction / self.deviation;
+        match (self.direction > T::ZERO, way > T::ZERO) {
+            (true, true) => part(way),
+            (true, false) => T::ZERO,
+            (false, true) => self.moments()[0] - part(way),
+            (false, false) => self.moments()[0],
+        }
+    }
+}
+
+/// Heapsort by the first number of each row: no recursion, no more memory, 2 n log2 n comparisons at most.
+fn sort<T: Real>(rows: &mut [[T; 5]]) {
+    for start in (0..rows.len() / 2).rev() {
+        sift(rows, start, rows.len());
+    }
+    for end in (1..rows.len()).rev() {
+        exchange(rows, 0, end);
+        sift(rows, 0, end);
+    }
+}
+
+/// Lets the row at `root` sink below larger ones among the first `end`.
+fn sift<T: Real>(rows: &mut [[T; 5]], mut root: usize, end: usize) {
+    loop {
+        let mut child = 2 * root + 1;
+        if child >= end {
+            return;
+        }
+        if child + 1 < end && row(rows, child)[0] < row(rows, child + 1)[0] {
+            child += 1;
+        }
+        if !(row(rows, root)[0] < row(rows, child)[0]) {
+            return;
+        }
+        exchange(rows, root, child);
+        root = child;
+    }
+}
