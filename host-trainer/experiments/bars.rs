@@ -104,6 +104,7 @@ fn run(row: &Row, method: usize, trial: usize) -> Result<(usize, f64)> {
             first_prior: Some(2.0 / test.bars() as f64),
             first_noise: Some(4.0),
             fixed: vec![Fixed::Pi, Fixed::Sigma2],
+            temperature: (13.0, 1.0),
             ..all_learned
         },
         1 => all_learned,

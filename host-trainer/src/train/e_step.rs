@@ -16,6 +16,7 @@ use crate::parameters::Parameters;
 use crate::prepare::Options;
 use crate::{Error, Result};
 use lane::{Job, Lane, Wanted};
+use spikelet::Engine;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,6 +29,8 @@ pub const CHUNK: usize = 256;
 const LEAST_CHUNK: usize = 32;
 /// Sums kept apart, at most, whatever the number of threads: enough for any desktop, little memory.
 pub const LANES: usize = 16;
+/// Of many latents fewer sums are kept apart: their H (H + 1) / 2 moments shall not take more numbers than this (1 GiB).
+const MOST_MOMENTS: usize = 1 << 27;
 
 /// What an E-step shall do.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +39,8 @@ pub struct Task<'a> {
     pub parameters: &'a Parameters,
     /// How inference runs.
     pub options: &'a Options,
+    /// All kept states, or draws.
+    pub engine: Engine,
     /// T, 1 for the posterior itself.
     pub temperature: f64,
     /// Points with less evidence count in the free energy only.
@@ -55,7 +60,8 @@ pub fn e_step(
 impl<'a> Task<'a> {
     /// The posterior itself, of all points.
     pub fn new(parameters: &'a Parameters, options: &'a Options) -> Self {
-        Self { parameters, options, temperature: 1.0, least_evidence: f64::NEG_INFINITY }
+        let engine = Engine::of_kind(parameters.kind.kind());
+        Self { parameters, options, engine, temperature: 1.0, least_evidence: f64::NEG_INFINITY }
     }
 
     /// Statistics of the points, and of every chunk the point explained worst.
@@ -88,12 +94,18 @@ impl<'a> Task<'a> {
         let size = chunk_len(points.len());
         let mut lanes = Lanes::new(&job, points.len().div_ceil(size));
         let (mut start, mut block) = (0, Vec::new());
-        while points.read(start, LANES * size, &mut block)? > 0 {
+        while points.read(start, lanes.0.len() * size, &mut block)? > 0 {
             lanes.run(&job, &block, start, size, threads)?;
             start += block.len() / self.parameters.dims;
         }
         Ok(lanes)
     }
+}
+
+/// Sums kept apart, by the model only.
+fn lanes(parameters: &Parameters) -> usize {
+    let moments = parameters.latents * (parameters.latents + 1) / 2;
+    (MOST_MOMENTS / moments).clamp(1, LANES)
 }
 
 /// Points per chunk: few enough that all lanes get some, by the number of points only.
@@ -106,7 +118,7 @@ struct Lanes<T>(Vec<Mutex<Lane<T>>>);
 
 impl<T: Scalar> Lanes<T> {
     fn new(job: &Job<'_, T>, chunks: usize) -> Self {
-        Self((0..chunks.clamp(1, LANES)).map(|_| Mutex::new(Lane::new(job))).collect())
+        Self((0..chunks.clamp(1, lanes(job.parameters))).map(|_| Mutex::new(Lane::new(job))).collect())
     }
 
     /// Adds a block of points, the first of which is number `start`: a chunk of `size` for every lane.

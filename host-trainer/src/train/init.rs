@@ -36,6 +36,12 @@ pub struct Scene {
     pub has_slab: bool,
 }
 
+impl Scene {
+    fn mean_of_all(&self) -> f64 {
+        self.mean.iter().sum::<f64>() / self.mean.len() as f64
+    }
+}
+
 /// Random parameters for start number `restart`.
 pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: usize) -> Result<Parameters> {
     let (dims, h) = (points.dims(), settings.latents);
@@ -57,25 +63,35 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
         first if first > 1.0 => scene.largest / (2.0 * first),
         _ => scene.variance,
     });
+    // Of maximal causes columns have mean 1, and the slab has the scale of the data.
+    let sampled = kind.kind().is_sampled();
+    let (mean, spread) = if sampled { (scene.mean_of_all().abs(), scene.variance) } else { (0.0, 1.0) };
     let square = |n: usize, on: f64| (0..n * n).map(|e| if e / n == e % n { on } else { 0.0 }).collect();
-    Ok(Parameters {
+    let mut parameters = Parameters {
         kind,
         dims,
         latents: h,
         dictionary,
         prior: vec![prior; h],
-        slab_mean: vec![0.0; if scene.has_slab { h } else { 0 }],
-        slab_cov: match settings.slab {
-            SlabForm::Diagonal if scene.has_slab => SlabCov::Diagonal(vec![1.0; h]),
-            SlabForm::Full if scene.has_slab => SlabCov::Full(square(h, 1.0)),
-            _ => SlabCov::Unit,
+        slab_mean: vec![settings.first_mean.unwrap_or(mean); if scene.has_slab { h } else { 0 }],
+        slab_cov: match (settings.slab, settings.first_spread) {
+            _ if !scene.has_slab => SlabCov::Unit,
+            (SlabForm::Full, psi2) => SlabCov::Full(square(h, psi2.unwrap_or(spread))),
+            (SlabForm::Unit, None) => SlabCov::Unit,
+            (_, psi2) => SlabCov::Diagonal(vec![psi2.unwrap_or(spread); h]),
         },
         noise: match settings.noise {
             NoiseForm::Shared => NoiseCov::Shared(variance),
             NoiseForm::Diagonal => NoiseCov::Diagonal(vec![variance; d]),
             NoiseForm::Full => NoiseCov::Full(square(d, variance)),
         },
-    })
+    };
+    if let (Some(settle), None) = (kinds::of(kind).settle, settings.first_mean) {
+        let slab = (parameters.slab_mean.clone(), parameters.slab_cov.clone());
+        settle(&mut parameters);
+        (parameters.slab_mean, parameters.slab_cov) = slab;
+    }
+    Ok(parameters)
 }
 
 /// Starts have streams of their own, so that start 3 is the same whether or not 1 and 2 ran.

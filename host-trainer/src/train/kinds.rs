@@ -6,6 +6,7 @@
 //! | [`slab`] | mean and covariance of the slab |
 //! | [`nmf`] | dictionaries that stay at or above zero |
 //! | [`mca`] | maximal causes: sums over states, dictionary, noise |
+//! | [`ssmca`] | maximal causes with slabs: sums over draws, dictionary, scale |
 //!
 //! All else (data, chunks, threads, starts, schedules, checkpoints) is the same for all kinds.
 
@@ -13,6 +14,7 @@ pub mod linear;
 pub mod mca;
 pub mod nmf;
 pub mod slab;
+pub mod ssmca;
 
 use super::init::{Scene, around_the_mean, coloured};
 use super::m_step::{Update, Warning};
@@ -31,6 +33,8 @@ pub struct Training {
     pub dictionary: fn(&Parameters, &Statistics, dead: &[bool], &Update, &mut Vec<Warning>) -> Vec<f64>,
     /// The noise that fits statistics best, given the new dictionary.
     pub noise: fn(&Parameters, &Statistics, floor: f64, &mut Vec<Warning>) -> NoiseCov,
+    /// What is done to parameters after all have been learned.
+    pub settle: Option<fn(&mut Parameters)>,
     /// Whether latents have a prior each, unless asked otherwise.
     pub prior: PriorForm,
     /// Where a first dictionary comes from in plain EM, unless asked otherwise.
@@ -47,6 +51,15 @@ pub enum Sums {
     Moments,
     /// Of which latent how much is seen in which dimension: [`mca`].
     Shares,
+    /// The same over draws: [`ssmca`].
+    Draws,
+}
+
+impl Training {
+    /// Whether latents add up.
+    pub fn is_linear(&self) -> bool {
+        self.sums == Sums::Moments
+    }
 }
 
 const LINEAR: Training = Training {
@@ -54,6 +67,7 @@ const LINEAR: Training = Training {
     first: coloured,
     dictionary: linear::dictionary,
     noise: linear::noise,
+    settle: None,
     prior: PriorForm::Each,
     init: InitForm::Random,
     temperature: (1.0, 1.0),
@@ -73,6 +87,14 @@ pub fn of(kind: ModelKind) -> Training {
             dictionary: mca::dictionary,
             noise: mca::noise,
             ..switched
+        },
+        ModelKind::Ssmca => Training {
+            sums: Sums::Draws,
+            first: around_the_mean,
+            dictionary: ssmca::dictionary,
+            noise: mca::noise,
+            settle: Some(ssmca::rescale),
+            ..LINEAR
         },
     }
 }

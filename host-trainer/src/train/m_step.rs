@@ -108,6 +108,9 @@ pub fn m_step(
     if learned.slab && parameters.kind.kind().has_slab() {
         slab::learn(&mut new, statistics, &dead, guard.slab_floor);
     }
+    if let (Some(settle), true, true) = (training.settle, learned.slab, learned.dictionary) {
+        settle(&mut new);
+    }
     if learned.noise {
         new.noise = (training.noise)(&new, statistics, guard.noise_floor, &mut warnings);
     }

@@ -126,10 +126,11 @@ fn place(parameters: &mut Parameters, sums: &mut Statistics, k: usize, column: &
     }
     sums.activity[k] = n * prior;
     sums.mean[k] = 0.0;
+    sums.square[k] = n * prior;
     for j in 0..h {
-        sums.second[k.max(j) * h + k.min(j)] = 0.0;
+        sums.second[Statistics::place(k, j)] = 0.0;
     }
-    sums.second[k * h + k] = n * prior;
+    sums.second[Statistics::place(k, k)] = n * prior;
     for (i, w) in column.iter().enumerate() {
         parameters.dictionary[i * h + k] = *w;
         sums.cross[i * h + k] = w * n * prior;

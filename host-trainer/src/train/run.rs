@@ -17,6 +17,7 @@ use super::whiten::{Spectrum, Whitening};
 use crate::parameters::Parameters;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
+use spikelet::Engine;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -207,7 +208,7 @@ impl State {
         // ln p(y) = ln p(V y) + ln |det V| for every point.
         let offset = self.whitening.as_ref().map_or(0.0, |w| w.log_det * points.len() as f64);
         // The last E-step tells what the parameters are worth, not how warm they are.
-        let enough = !settings.has_schedule() && (settings.batch == 0 || iteration >= stepwise::LEAST_PASSES);
+        let enough = !settings.wavers() && (settings.batch == 0 || iteration >= stepwise::LEAST_PASSES);
         let settled = |history: &[Step]| enough && converged(history, settings.tolerance);
         // Of a pass F is known only roughly, so it takes an E-step over all points to end.
         let ends = iteration >= settings.iterations || (settings.batch > 0 && settled(&now.history));
@@ -223,7 +224,9 @@ impl State {
             now.warnings.extend(warnings.iter().map(words));
         } else {
             let kept = settings.kept_at(iteration, &now.parameters.prior);
-            let (statistics, _) = e_step(settings, &now.parameters, (temperature, kept), points, threads)?;
+            let engine = settings.engine_at(now.number, iteration);
+            let how = How { engine, temperature, kept };
+            let (statistics, _) = e_step(settings, &now.parameters, &how, points, threads)?;
             push(&mut now.history, statistics.free_energy);
             if ends || settled(&now.history) {
                 now.finished = true;
@@ -251,16 +254,25 @@ fn converged(history: &[Step], tolerance: f64) -> bool {
     }
 }
 
-/// The E-step at a temperature; only the best explained part of the points counts.
+/// How an E-step differs from others.
+pub(super) struct How {
+    pub engine: Engine,
+    pub temperature: f64,
+    /// Part of the points that counts, the best explained ones.
+    pub kept: f64,
+}
+
+/// The E-step, as the settings want it.
 pub(super) fn e_step(
     settings: &Settings,
     parameters: &Parameters,
-    (temperature, kept): (f64, f64),
+    how: &How,
     points: &mut Points,
     threads: usize,
 ) -> Result<(Statistics, Vec<Poor>)> {
     let options = settings.options();
-    let mut task = Task { temperature, ..Task::new(parameters, &options) };
+    let How { engine, temperature, kept } = *how;
+    let mut task = Task { engine, temperature, ..Task::new(parameters, &options) };
     if kept < 1.0 {
         task.least_evidence = threshold(task.evidences(points, threads, settings.precision)?, kept);
     }

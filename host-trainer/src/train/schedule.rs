@@ -11,7 +11,7 @@
 
 use super::init::stream;
 use super::m_step::{Learned, Update, at_most};
-use super::settings::Settings;
+use super::settings::{Engine, Settings};
 use crate::parameters::Parameters;
 use spikelet::rng::Rng;
 
@@ -19,9 +19,9 @@ use spikelet::rng::Rng;
 const KEPT: f64 = 0.9;
 
 impl Settings {
-    /// Whether iterations differ.
-    pub fn has_schedule(&self) -> bool {
-        self.temperature != (1.0, 1.0) || self.cut
+    /// Whether iterations differ, by a schedule or by chance, so that a small change of the free energy says nothing.
+    pub fn wavers(&self) -> bool {
+        self.temperature != (1.0, 1.0) || self.cut || self.engine == Engine::Gibbs
     }
 
     /// T of an iteration.

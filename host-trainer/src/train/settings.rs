@@ -6,6 +6,7 @@ use super::m_step::{Guard, Learned, Update};
 use crate::parameters::ModelKind;
 use crate::prepare::{GramName, Options, SelectionName};
 use serde::{Deserialize, Serialize};
+use spikelet::{Gibbs, rng};
 
 /// Form of the noise covariance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
@@ -39,6 +40,8 @@ pub enum Engine {
     Exact,
     /// At most --max-active of the --selected most promising latents on
     Truncated,
+    /// Draws of the --selected most promising latents, any number of them on
+    Gibbs,
 }
 
 /// What the E-step computes in.
@@ -89,6 +92,8 @@ pub enum Fixed {
     Pi,
     /// The noise variance
     Sigma2,
+    /// Mean and variance of the slab
+    Slab,
 }
 
 /// Everything that decides the result, apart from the data.
@@ -106,6 +111,12 @@ pub struct Settings {
     pub singletons: bool,
     /// How states are chosen.
     pub engine: Engine,
+    /// Sweeps of every chain, where draws are made.
+    pub sweeps: u32,
+    /// Chains per point, likewise.
+    pub chains: u32,
+    /// How many of the selected latents are chosen at random, likewise.
+    pub extra: u16,
     /// Form of the noise.
     pub noise: NoiseForm,
     /// Form of the slab.
@@ -116,6 +127,10 @@ pub struct Settings {
     pub first_prior: Option<f64>,
     /// Noise variance at first, where not that of the data.
     pub first_noise: Option<f64>,
+    /// mu at first, where not 0 (gsc) or the mean of the data.
+    pub first_mean: Option<f64>,
+    /// Psi_hh at first, where not 1 (gsc) or the variance of the data.
+    pub first_spread: Option<f64>,
     /// What is not learned.
     pub fixed: Vec<Fixed>,
     /// How a dictionary is kept at or above zero, where it must be.
@@ -159,12 +174,17 @@ impl Settings {
             selected: latents,
             max_active: latents,
             singletons: true,
-            engine: Engine::Exact,
+            engine: if model.kind().is_sampled() { Engine::Gibbs } else { Engine::Exact },
+            sweeps: 50,
+            chains: 1,
+            extra: 0,
             noise: NoiseForm::Shared,
             slab: if has_slab { SlabForm::Diagonal } else { SlabForm::Unit },
             prior: training.prior,
             first_prior: None,
             first_noise: None,
+            first_mean: None,
+            first_spread: None,
             fixed: Vec::new(),
             rule: Rule::Clamp,
             temperature: training.temperature,
@@ -195,13 +215,28 @@ impl Settings {
         }
     }
 
+    /// What the core's engine is in the E-step number `step` of a start.
+    pub fn engine_at(&self, start: usize, step: usize) -> spikelet::Engine {
+        let kind = self.model.kind();
+        let seed = rng::mix(rng::mix(self.seed, start as u64), step as u64);
+        match self.engine {
+            Engine::Gibbs => spikelet::Engine::Gibbs(Gibbs {
+                chains: self.chains,
+                extra: self.extra,
+                seed,
+                ..Gibbs::new(kind, self.sweeps)
+            }),
+            _ => spikelet::Engine::Truncated,
+        }
+    }
+
     /// What an M-step shall do, within these limits.
     pub fn update(&self, guard: Guard) -> Update {
         let is_learned = |parameter| !self.fixed.contains(&parameter);
         let learned = Learned {
             dictionary: true,
             prior: is_learned(Fixed::Pi),
-            slab: self.slab != SlabForm::Unit,
+            slab: self.slab != SlabForm::Unit && is_learned(Fixed::Slab),
             noise: is_learned(Fixed::Sigma2),
         };
         // Paper 000 leaves the correction out for spike-and-slab models.

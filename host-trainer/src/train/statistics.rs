@@ -17,11 +17,13 @@ pub struct Statistics {
     pub activity: Vec<f64>,
     /// `sum <x>`. (H)
     pub mean: Vec<f64>,
-    /// `sum <x x^T>`, lower triangle. (H x H; empty for maximal causes)
+    /// `sum <x^2>`. (H)
+    pub square: Vec<f64>,
+    /// `sum <x x^T>`, lower triangle by rows: see [`Statistics::place`]. (H (H + 1) / 2; empty for maximal causes)
     pub second: Vec<f64>,
-    /// `sum y <x>^T`; of maximal causes `sum y_d <A_dh>`. (D x H)
+    /// `sum y <x>^T`; of maximal causes `sum y_d <A_dh>`, or `sum y_d <x_h>*`. (D x H)
     pub cross: Vec<f64>,
-    /// `sum <A>`, how much of each latent is seen in each dimension. (D x H; maximal causes only)
+    /// `sum <A>` or `sum <x^2>*`, how much of each latent is seen in each dimension. (D x H; maximal causes only)
     pub share: Vec<f64>,
     /// sum of y y^T (D x D) for full noise, of y^2 per dimension (D) otherwise; of maximal causes `sum <(y - max W s)^2>`. (D)
     pub power: Vec<f64>,
@@ -37,14 +39,15 @@ impl Statistics {
         let (d, h) = (parameters.dims, parameters.latents);
         let power = if matches!(parameters.noise, NoiseCov::Full(_)) { d * d } else { d };
         let slab = if matches!(parameters.slab_cov, SlabCov::Full(_)) { h } else { 0 };
-        let shares = kinds::of(parameters.kind).sums == Sums::Shares;
+        let shares = kinds::of(parameters.kind).sums != Sums::Moments;
         Self {
             points: 0,
             free_energy: 0.0,
             counted: 0.0,
             activity: vec![0.0; h],
             mean: vec![0.0; h],
-            second: vec![0.0; if shares { 0 } else { h * h }],
+            square: vec![0.0; h],
+            second: vec![0.0; if shares { 0 } else { h * (h + 1) / 2 }],
             cross: vec![0.0; d * h],
             share: vec![0.0; if shares { d * h } else { 0 }],
             power: vec![0.0; power],
@@ -72,6 +75,7 @@ impl Statistics {
         let pairs = [
             (&mut self.activity, &other.activity),
             (&mut self.mean, &other.mean),
+            (&mut self.square, &other.square),
             (&mut self.second, &other.second),
             (&mut self.cross, &other.cross),
             (&mut self.share, &other.share),
@@ -86,6 +90,12 @@ impl Statistics {
 
     /// `sum <x_i x_j>`.
     pub fn second_moment(&self, i: usize, j: usize) -> f64 {
-        self.second[i.max(j) * self.mean.len() + i.min(j)]
+        self.second[Self::place(i, j)]
+    }
+
+    /// Where `second` has the entry of two latents.
+    pub fn place(i: usize, j: usize) -> usize {
+        let (high, low) = (i.max(j), i.min(j));
+        high * (high + 1) / 2 + low
     }
 }

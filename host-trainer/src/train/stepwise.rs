@@ -22,7 +22,7 @@ use super::e_step::Poor;
 use super::m_step::{Update, Warning, m_step};
 use super::points::Points;
 use super::revive::revive;
-use super::run::{Start, e_step};
+use super::run::{How, Start, e_step};
 use super::settings::Settings;
 use super::statistics::Statistics;
 use crate::Result;
@@ -62,10 +62,11 @@ pub(super) fn pass(
         points.read_runs(runs, &mut piece)?;
         let kept = settings.kept_at(number, &start.parameters.prior);
         let mut few = Points::new(piece.clone(), points.dims());
-        let (found, worst) = e_step(settings, &start.parameters, (temperature, kept), &mut few, threads)?;
+        let t = number * batches + batch;
+        let how = How { engine: settings.engine_at(start.number, t), temperature, kept };
+        let (found, worst) = e_step(settings, &start.parameters, &how, &mut few, threads)?;
         free_energy += found.free_energy;
         poor.extend(worst);
-        let t = number * batches + batch;
         sums.blend(&found, (t as f64 + 2.0).powf(-ALPHA));
         let (new, said) = m_step(&start.parameters, &sums, update)?;
         start.parameters = new;
@@ -105,19 +106,21 @@ pub(super) fn expected(parameters: &Parameters, points: usize) -> Statistics {
     for i in 0..h {
         sums.activity[i] = n * pi[i];
         sums.mean[i] = n * pi[i] * mu[i];
+        sums.square[i] = n * pi[i] * (psi2[i] + mu[i] * mu[i]);
     }
     if !sums.share.is_empty() {
         // Whichever is on is seen in full.
-        sums.share = (0..d * h).map(|e| n * pi[e % h]).collect();
-        sums.cross = (0..d * h).map(|e| n * pi[e % h] * w[e]).collect();
+        sums.share = (0..d * h).map(|e| sums.square[e % h]).collect();
+        sums.cross = (0..d * h).map(|e| sums.square[e % h] * w[e]).collect();
         sums.power = parameters.noise_variances().iter().map(|v| n * v).collect();
         return sums;
     }
     for i in 0..h {
         for j in 0..i {
-            sums.second[i * h + j] = n * pi[i] * pi[j] * (mu[i] * mu[j] + parameters.slab_covariance(i, j));
+            sums.second[Statistics::place(i, j)] =
+                n * pi[i] * pi[j] * (mu[i] * mu[j] + parameters.slab_covariance(i, j));
         }
-        sums.second[i * h + i] = n * pi[i] * (psi2[i] + mu[i] * mu[i]);
+        sums.second[Statistics::place(i, i)] = sums.square[i];
     }
     for i in 0..sums.slab.len() {
         sums.slab[i] = n * mu[i];

@@ -43,6 +43,15 @@ pub(super) struct Plan {
     /// Most latents on at once [default: 4, at most --selected]
     #[arg(long, value_name = "COUNT")]
     max_active: Option<usize>,
+    /// Sweeps of a chain over the selected latents, for --engine gibbs [default: 50]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(2..))]
+    sweeps: Option<u32>,
+    /// Chains per point, for --engine gibbs [default: 1]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    chains: Option<u32>,
+    /// How many of the selected latents are chosen at random, for --engine gibbs [default: 0]
+    #[arg(long, value_name = "COUNT")]
+    extra: Option<u16>,
     /// Do not keep the states with one latent on for latents that were not selected
     #[arg(long)]
     no_singletons: bool,
@@ -61,7 +70,16 @@ pub(super) struct Plan {
     /// Noise variance at first [default: the variance of the data]
     #[arg(long, value_name = "VARIANCE")]
     sigma2: Option<f64>,
-    /// Parameters to leave as they are at first: pi, sigma2 or both, with a comma between
+    /// Mean of the slab at first [default: 0 for gsc, the mean of the data for ssmca]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    mu: Option<f64>,
+    /// Variance of the slab at first [default: 1 for gsc, the variance of the data for ssmca]
+    #[arg(long, value_name = "VARIANCE")]
+    psi2: Option<f64>,
+    /// Leave the slab as it is at first; with a small --psi2, latents are about as strong whenever they are on
+    #[arg(long)]
+    fix_slab: bool,
+    /// Parameters to leave as they are at first: pi, sigma2, slab or several, with commas between
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
     fix: Vec<Fixed>,
     /// How the dictionary of nmf is kept at or above zero [default: clamp]
@@ -123,12 +141,15 @@ impl Plan {
         let exact_up_to = match kinds::of(self.model).sums {
             Sums::Moments => EXACT_UP_TO,
             Sums::Shares => EXACT_SHARES_UP_TO,
+            Sums::Draws => 0,
         };
         let is_open = self.selected.is_none() && self.max_active.is_none();
         let by_size = if latents <= exact_up_to && is_open { Engine::Exact } else { Engine::Truncated };
-        let engine = self.engine.unwrap_or(by_size);
+        let sampled = self.model.kind().is_sampled();
+        let engine = self.engine.unwrap_or(if sampled { Engine::Gibbs } else { by_size });
+        self.check_engine(engine)?;
         let (selected, max_active) = match engine {
-            Engine::Truncated => {
+            Engine::Truncated | Engine::Gibbs => {
                 let selected = self.selected.unwrap_or(latents.min(10));
                 (selected, self.max_active.unwrap_or(selected.min(4)))
             }
@@ -146,17 +167,26 @@ impl Plan {
         let automatic = || if has_slab { automatic_batch(engine, latents, points) } else { 0 };
         let batch = self.batch.unwrap_or_else(automatic);
         let by_default = Settings::new(self.model, latents);
+        let mut fixed = self.fix.clone();
+        if self.fix_slab && !fixed.contains(&Fixed::Slab) {
+            fixed.push(Fixed::Slab);
+        }
         let settings = Settings {
             selected,
             max_active,
             singletons: !self.no_singletons,
             engine,
+            sweeps: self.sweeps.unwrap_or(by_default.sweeps),
+            chains: self.chains.unwrap_or(by_default.chains),
+            extra: self.extra.unwrap_or(by_default.extra),
             noise: self.noise,
             slab: self.slab.unwrap_or(by_default.slab),
             prior: self.prior.unwrap_or(by_default.prior),
             first_prior: self.pi.map(|pi| probability(pi, "--pi")).transpose()?,
             first_noise: self.sigma2.map(|sigma2| positive(sigma2, "--sigma2")).transpose()?,
-            fixed: self.fix.clone(),
+            first_mean: self.mu.map(|mu| finite(mu, "--mu")).transpose()?,
+            first_spread: self.psi2.map(|psi2| positive(psi2, "--psi2")).transpose()?,
+            fixed,
             rule: self.rule.unwrap_or(by_default.rule),
             temperature: self.temperature.unwrap_or(by_default.temperature),
             parameter_noise: match self.parameter_noise {
@@ -189,16 +219,45 @@ impl Plan {
         Ok(settings)
     }
 
+    /// Refuses what an engine does not have.
+    fn check_engine(&self, engine: Engine) -> Result<()> {
+        let sampling = [
+            (self.sweeps.is_some(), "--sweeps"),
+            (self.chains.is_some(), "--chains"),
+            (self.extra.is_some(), "--extra"),
+        ];
+        let given = sampling.iter().find(|(given, _)| *given);
+        let (what, place, advice) = match (engine, given) {
+            (Engine::Gibbs, _) if self.slab == Some(SlabForm::Full) => (
+                "a full slab cannot be sampled",
+                "--engine gibbs",
+                "use --engine truncated, or a diagonal slab",
+            ),
+            (Engine::Gibbs, _) => return Ok(()),
+            _ if self.model.kind().is_sampled() => {
+                ("the states of this kind of model cannot be listed", "--engine", "use --engine gibbs")
+            }
+            (_, Some((_, flag))) => {
+                ("there is nothing to draw", *flag, "add --engine gibbs, or leave it away")
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::input(what, place, advice))
+    }
+
     /// Refuses what this kind of model does not have.
     fn check_kind(&self) -> Result<()> {
         let kind = self.model.kind();
         let (what, place) = match () {
-            () if self.slab.is_some() && !kind.has_slab() => {
+            () if !kind.has_slab() && self.has_slab_flag() => {
                 ("latents are on or off and have no slab", "--slab")
             }
             () if self.rule.is_some() && self.model != ModelKind::Nmf => ("only nmf has two rules", "--rule"),
             () if self.whiten && kind.is_non_negative() => ("whitened data is negative in part", "--whiten"),
-            () if self.noise == NoiseForm::Full && self.model == ModelKind::Mca => {
+            () if kind.is_sampled() && matches!(self.slab, Some(SlabForm::Full | SlabForm::Unit)) => {
+                ("its slab has a mean and a variance per latent", "--slab")
+            }
+            () if self.noise == NoiseForm::Full && !kinds::of(self.model).is_linear() => {
                 ("maximal causes cannot have noise that depends on other dimensions", "--noise full")
             }
             () => return Ok(()),
@@ -208,6 +267,10 @@ impl Plan {
             place,
             format_args!("leave it away for a model of kind {}", self.model.name()),
         ))
+    }
+
+    fn has_slab_flag(&self) -> bool {
+        self.slab.is_some() || self.mu.is_some() || self.psi2.is_some() || self.fix_slab
     }
 
     /// Only starts that differ can be compared, and no more than D columns can be at right angles.
@@ -234,6 +297,13 @@ fn positive(value: f64, flag: &str) -> Result<f64> {
     match value.is_finite() && value > 0.0 {
         true => Ok(value),
         false => Err(Error::input(format_args!("{value} is not a positive number"), flag, "give one")),
+    }
+}
+
+fn finite(value: f64, flag: &str) -> Result<f64> {
+    match value.is_finite() {
+        true => Ok(value),
+        false => Err(Error::input(format_args!("{value} is not a number"), flag, "give one")),
     }
 }
 

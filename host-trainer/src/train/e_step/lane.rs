@@ -1,6 +1,7 @@
 //! A chunk of points to statistics, on one thread.
 
-use super::super::kinds::mca::{Shares, Strengths};
+use super::super::kinds::mca::{Shares, Strengths, by_latents};
+use super::super::kinds::ssmca::Drawn;
 use super::super::kinds::{self, Sums};
 use super::super::statistics::Statistics;
 use super::Task;
@@ -9,8 +10,9 @@ use crate::prepare::Prepared;
 use crate::{Error, Result};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
+use spikelet::gibbs::Draw;
 use spikelet::math::Real;
-use spikelet::{Detail, Estimate, Inference, Model, arena_len};
+use spikelet::{Detail, Engine, Estimate, Inference, Model};
 
 const ADVICE: &str = "remove the point, subtract the mean of the data, or use --precision f64";
 
@@ -35,37 +37,50 @@ pub(super) enum Wanted {
     Evidences,
 }
 
+/// What is added up besides activities and means.
+enum Seen {
+    Moments,
+    Shares(Strengths),
+    /// With W by latents. (H x D)
+    Draws(Vec<f64>),
+}
+
 /// What all lanes share: the model, as inference and as matrix products want it.
 pub(super) struct Job<'a, T> {
     pub parameters: &'a Parameters,
     wanted: Wanted,
+    engine: Engine,
     least_evidence: f64,
     prepared: Prepared<T>,
     /// W. (D x H)
     dictionary: Vec<T>,
     weigh: Weigh<T>,
-    /// Of models whose statistics are shares.
-    strengths: Option<Strengths>,
+    /// What models other than linear ones add up.
+    seen: Seen,
 }
 
 impl<'a, T: Scalar> Job<'a, T> {
     pub fn new(task: &Task<'a>, wanted: Wanted) -> Result<Self> {
-        let Task { parameters, options, temperature, least_evidence } = *task;
-        let shares = kinds::of(parameters.kind).sums == Sums::Shares;
+        let Task { parameters, options, engine, temperature, least_evidence } = *task;
         Ok(Self {
             parameters,
             wanted,
+            engine,
             least_evidence,
             prepared: Prepared::tempered(parameters, options, temperature)?,
             dictionary: parameters.dictionary.iter().map(|&w| T::from_f64(w)).collect(),
             weigh: Weigh::new(&parameters.noise.scaled(temperature), parameters.dims)?,
-            strengths: shares.then(|| Strengths::new(parameters, temperature)),
+            seen: match kinds::of(parameters.kind).sums {
+                Sums::Moments => Seen::Moments,
+                Sums::Shares => Seen::Shares(Strengths::new(parameters, temperature)),
+                Sums::Draws => Seen::Draws(by_latents(parameters)),
+            },
         })
     }
 
     fn detail(&self) -> Detail {
         match (&self.parameters.slab_cov, self.wanted) {
-            _ if self.strengths.is_some() => Detail::Marginals,
+            _ if !matches!(self.seen, Seen::Moments) => Detail::Marginals,
             (_, Wanted::Evidences) => Detail::Marginals,
             (SlabCov::Full(_), _) => Detail::SlabPull,
             _ => Detail::SecondMoments,
@@ -125,6 +140,8 @@ pub(super) struct Lane<T> {
     projection: Vec<T>,
     /// Points of the chunk that count.
     counted: Vec<f64>,
+    /// Draws of a point.
+    drawn: Drawn,
     /// `sum <x> y^T`, or what models have in its place; grows by whole rows. (H x D)
     cross: Shares,
     /// `<x>` of the point explained worst. (H)
@@ -138,7 +155,8 @@ impl<T: Scalar> Lane<T> {
         let cross = Shares { seen: vec![0.0; sums.cross.len()], share: vec![0.0; sums.share.len()] };
         let [evidences, counted] = [(); 2].map(|()| Vec::new());
         let poor = Vec::new();
-        Self { sums, poor, evidences, memory, sample, weighted, projection, counted, cross, worst }
+        let drawn = Drawn::default();
+        Self { sums, poor, evidences, memory, sample, weighted, projection, counted, drawn, cross, worst }
     }
 
     /// Adds a chunk of points, the first of which is number `first`.
@@ -147,10 +165,10 @@ impl<T: Scalar> Lane<T> {
         let (d, h) = (job.parameters.dims, job.parameters.latents);
         let detail = job.detail();
         self.project(job, chunk);
-        self.memory.resize(arena_len(model.shape, detail), T::from_f64(0.0));
-        let mut inference = Inference::with_detail(model, &mut self.memory, detail).map_err(|error| {
-            Error::run(error, "the E-step", "report this: the memory was sized for the model")
-        })?;
+        self.memory.resize(job.engine.arena_len(model.shape, detail), T::from_f64(0.0));
+        let mut inference = Inference::with_engine(model, &mut self.memory, detail, job.engine)
+            .map_err(|error| Error::input(error, "the E-step", "change --engine or its settings"))?;
+        inference.seek(first as u64);
 
         let mut worst = (f64::INFINITY, 0);
         self.counted.clear();
@@ -160,7 +178,13 @@ impl<T: Scalar> Lane<T> {
             let (y, b) = (&chunk[i * d..][..d], &self.projection[i * h..][..h]);
             inference.projected(sample, b, T::from_f64(energy)).map_err(refused)?;
             inference.select();
-            let estimate = inference.posterior().map_err(refused)?;
+            self.drawn.clear();
+            let keep = |draw: Draw<'_, T>| {
+                if let Seen::Draws(w) = &job.seen {
+                    self.drawn.add(w, &draw, y);
+                }
+            };
+            let estimate = inference.draw(keep).map_err(refused)?;
             let evidence = estimate.evidence.to_f64();
             if job.wanted == Wanted::Evidences {
                 self.evidences.push(evidence);
@@ -177,9 +201,16 @@ impl<T: Scalar> Lane<T> {
                 self.worst.extend_from_slice(estimate.mean);
             }
             self.sums.add(&estimate);
-            if let Some(strengths) = &job.strengths {
-                self.cross.add(strengths, &mut inference, y, &mut self.sums.power);
-                continue;
+            match &job.seen {
+                Seen::Moments => {}
+                Seen::Shares(strengths) => {
+                    self.cross.add(strengths, &mut inference, y, &mut self.sums.power);
+                    continue;
+                }
+                Seen::Draws(_) => {
+                    self.drawn.add_to(&mut self.cross, &mut self.sums.power);
+                    continue;
+                }
             }
             self.counted.extend_from_slice(y);
             add_products(y, estimate.mean, &mut self.cross.seen);
@@ -246,7 +277,6 @@ fn add_products<T: Real>(y: &[f64], mean: &[T], cross: &mut [f64]) {
 impl Statistics {
     /// Scatters the moments of one point: H'^2 for the selected latents, one each for the others.
     fn add<T: Real>(&mut self, estimate: &Estimate<'_, T>) {
-        let h = self.mean.len();
         self.points += 1;
         let means = estimate.activity.iter().zip(estimate.mean).zip(estimate.variance);
         for (i, ((activity, mean), variance)) in means.enumerate() {
@@ -257,11 +287,13 @@ impl Statistics {
             let mean = mean.to_f64();
             self.activity[i] += activity;
             self.mean[i] += mean;
+            let square = variance.to_f64() + mean * mean;
+            self.square[i] += square;
             if self.second.is_empty() {
                 continue;
             }
             // Of a latent that was not selected this is all there is; the selected ones follow below.
-            self.second[i * h + i] += variance.to_f64() + mean * mean;
+            self.second[Self::place(i, i)] += square;
         }
         if self.second.is_empty() {
             return;
@@ -271,10 +303,10 @@ impl Statistics {
             let i = usize::from(i);
             let mean = estimate.mean[i].to_f64();
             let already = estimate.variance[i].to_f64() + mean * mean;
-            self.second[i * h + i] += estimate.second[p * s + p].to_f64() - already;
+            self.second[Self::place(i, i)] += estimate.second[p * s + p].to_f64() - already;
             for (q, &j) in estimate.order.iter().enumerate().take(p) {
                 let j = usize::from(j);
-                self.second[i.max(j) * h + i.min(j)] += estimate.second[p * s + q].to_f64();
+                self.second[Self::place(i, j)] += estimate.second[p * s + q].to_f64();
             }
         }
     }

@@ -26,7 +26,7 @@ pub fn learn(new: &mut Parameters, sums: &Statistics, dead: &[bool], floor: f64)
         let on = sums.activity[h];
         let mean = sums.mean[h] / on;
         new.slab_mean[h] = mean;
-        variances[h] = (sums.second_moment(h, h) / on - mean * mean).max(floor);
+        variances[h] = (sums.square[h] / on - mean * mean).max(floor);
     }
     new.slab_cov = SlabCov::Diagonal(variances);
 }
