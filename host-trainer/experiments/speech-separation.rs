@@ -8,10 +8,11 @@
 //! | 200 | 0.13 (0.04) | 0.25 (0.05) | 0.17 (0.04) | 0.20 (0.03) | 0.22 (0.00) |
 //! | 500 | 0.10 (0.04) | 0.11 (0.04) | 0.05 (0.01) | 0.10 (0.04) | 0.06 (0.00) |
 //!
-//! The offset is not given. JADE has no starts and turns with the data, so its two indices are a fingerprint of the
-//! samples: the first table tells how many of the offsets 0, 20, 40, ... have it (both within 0.01), and which. Of those
-//! in Speech4, 1000 is the round one, and nothing of GSC was looked at to choose it. The second table repeats the papers
-//! there, each start on a rotation of its own:
+//! The offset is not given, nor whether the sources were scaled before (001 takes its data from work that may have done
+//! so, 000 says that it did not). JADE has no starts and turns with the data, so its two indices are a fingerprint of the
+//! samples: the first table has those of the offsets 0, 20, 40, ... where both are within 0.01 of the cited ones, for
+//! sources as recorded and for sources of mean 0 and variance 1 in the window. The second table repeats the papers at
+//! every place found that way, each start on a rotation of its own:
 //!
 //! - GSC, 001: slab N(0, 1), one noise variance, initial parameters of 001, 300 iterations, mean over all starts;
 //! - GSC, 000: slab means and variances learned, initial parameters of 000, 350 iterations, 50 starts.
@@ -42,7 +43,7 @@ use common::fast_ica::fast_ica;
 use common::gsc;
 use common::jade::jade;
 use common::mixtures::{mix, orthogonal_matrix};
-use common::table::{Table, mean_and_spread, spread};
+use common::table::{Table, spread};
 use spikelet::rng::Rng;
 use spikelet_trainer::metrics::amari;
 use spikelet_trainer::parameters::Parameters;
@@ -51,11 +52,10 @@ use spikelet_trainer::train::run::Start;
 use spikelet_trainer::train::settings::SlabForm;
 use spikelet_trainer::train::{Points, Settings};
 use spikelet_trainer::{Error, Result, data};
+use std::path::Path;
 use std::process::ExitCode;
 
 const ITERATIONS: usize = 350;
-/// Where the papers' samples most likely begin.
-const OFFSET: usize = 1000;
 /// Starts with a learned slab, as many as in 000.
 const LEARNED: usize = 50;
 /// N, and the index of JADE on the papers' samples.
@@ -66,61 +66,93 @@ fn main() -> ExitCode {
 }
 
 fn experiment(arguments: &Arguments) -> Result<()> {
-    let path = arguments.path()?;
-    let recording = data::Points::read(path)?;
-    let (sources, length) = (recording.points, recording.dims);
-    if !(2..=10).contains(&sources) || length < OFFSET + 500 {
-        let what = format!("{sources} sources of {length} samples");
-        return Err(Error::input(
-            what,
-            path.display(),
-            "give 2 to 10 sources, one per row, of 1500 samples or more",
-        ));
-    }
-    let window = |offset: usize, n: usize| -> Vec<f64> {
-        (0..n * sources).map(|at| recording.point(at % sources)[offset + at / sources]).collect()
-    };
-    locate(arguments, length, &window, sources)?;
-    as_papers(arguments, &window, sources)?;
-    everywhere(arguments, length, &window, sources)
+    let recording = Recording::read(arguments.path()?)?;
+    let places = locate(arguments, &recording)?;
+    as_papers(arguments, &recording, &places)?;
+    everywhere(arguments, &recording)
 }
 
-/// First table: the offsets whose samples have the fingerprint.
-fn locate(
-    arguments: &Arguments,
-    length: usize,
-    window: &(impl Fn(usize, usize) -> Vec<f64> + Sync),
+/// All sources, one per row.
+struct Recording {
+    rows: data::Points,
     sources: usize,
-) -> Result<()> {
-    let step = if arguments.quick { 200 } else { 20 };
-    let offsets: Vec<usize> = (0..=length - 500).step_by(step).collect();
-    let identity: Vec<f64> =
-        (0..sources * sources).map(|at| f64::from(u8::from(at / sources == at % sources))).collect();
-    let rows = arguments.trials(offsets.len(), |at| {
+    length: usize,
+}
+
+/// Where samples are taken, and whether each source is scaled to mean 0 and variance 1 there.
+#[derive(Clone, Copy)]
+struct Place {
+    offset: usize,
+    scaled: bool,
+}
+
+impl Place {
+    fn name(self) -> String {
+        format!("{}, {}", self.offset, if self.scaled { "scaled" } else { "as recorded" })
+    }
+}
+
+impl Recording {
+    fn read(path: &Path) -> Result<Self> {
+        let rows = data::Points::read(path)?;
+        let (sources, length) = (rows.points, rows.dims);
+        if (2..=10).contains(&sources) && length >= 1000 {
+            return Ok(Self { rows, sources, length });
+        }
+        let what = format!("{sources} sources of {length} samples");
+        Err(Error::input(what, path.display(), "give 2 to 10 sources, one per row, of 1000 samples or more"))
+    }
+
+    /// Samples (N x H); `None` where they cannot be scaled.
+    fn window(&self, place: Place, n: usize) -> Option<Vec<f64>> {
+        let h = self.sources;
+        let mut columns = Vec::new();
+        for k in 0..h {
+            let column = &self.rows.point(k)[place.offset..][..n];
+            let mean = column.iter().sum::<f64>() / n as f64;
+            let variance = column.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n as f64;
+            let (shift, scale) = if place.scaled { (mean, variance.sqrt()) } else { (0.0, 1.0) };
+            columns.push(column.iter().map(|x| (x - shift) / scale).collect::<Vec<f64>>());
+        }
+        let samples: Vec<f64> = (0..n * h).map(|at| columns[at % h][at / h]).collect();
+        samples.iter().all(|x| x.is_finite()).then_some(samples)
+    }
+}
+
+/// First table: the places whose samples have the fingerprint.
+fn locate(arguments: &Arguments, recording: &Recording) -> Result<Vec<Place>> {
+    let (h, step) = (recording.sources, if arguments.quick { 200 } else { 20 });
+    let offsets = (0..=recording.length - 500).step_by(step);
+    let places: Vec<Place> =
+        offsets.flat_map(|offset| [false, true].map(|scaled| Place { offset, scaled })).collect();
+    let identity: Vec<f64> = (0..h * h).map(|at| f64::from(u8::from(at / h == at % h))).collect();
+    let rows = arguments.trials(places.len(), |at| {
         let mut row = [f64::NAN; 2];
         for (index, (n, _)) in row.iter_mut().zip(SIZES) {
-            let samples = window(offsets[at], n);
+            let samples = recording.window(places[at], n);
             // A source that is silent all along cannot be found.
-            if (0..sources).all(|k| samples.iter().skip(k).step_by(sources).any(|x| *x != 0.0)) {
-                let found = amari(&jade(&samples, sources)?, &identity, sources, sources);
-                *index = found.unwrap_or(1.0);
+            let audible =
+                |samples: &Vec<f64>| (0..h).all(|k| samples.iter().skip(k).step_by(h).any(|x| *x != 0.0));
+            if let Some(samples) = samples.filter(audible) {
+                *index = amari(&jade(&samples, h)?, &identity, h, h).unwrap_or(1.0);
             }
         }
         Ok(row)
     })?;
-    println!("{} offsets; those with JADE as in the literature:\n", offsets.len());
-    let table = Table::new(&["offset", "JADE, N = 200", "JADE, N = 500"]);
-    for (offset, row) in offsets.iter().zip(rows) {
+    println!("{} places; those with JADE as in the literature:\n", places.len());
+    let table = Table::new(&["offset             ", "JADE, N = 200", "JADE, N = 500"]);
+    let mut found = Vec::new();
+    for (place, row) in places.iter().zip(rows) {
         if row.iter().zip(SIZES).all(|(index, (_, cited))| (index - cited).abs() <= 0.01) {
-            table.row(&[offset.to_string(), format!("{:.3}", row[0]), format!("{:.3}", row[1])]);
+            table.row(&[place.name(), format!("{:.3}", row[0]), format!("{:.3}", row[1])]);
+            found.push(*place);
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// What one start comes to on the papers' samples.
 struct Trial {
-    jade: f64,
     ica: f64,
     unit: f64,
     /// Of the unit slab, in degrees.
@@ -129,32 +161,27 @@ struct Trial {
     learned: Option<f64>,
 }
 
-/// Second and third table: the papers' methods on the papers' samples.
-fn as_papers(
-    arguments: &Arguments,
-    window: &(impl Fn(usize, usize) -> Vec<f64> + Sync),
-    sources: usize,
-) -> Result<()> {
-    let (starts, learned) = if arguments.quick { (20, 5) } else { (250, LEARNED) };
-    println!("\nAmari index at offset {OFFSET}, mean (standard deviation) of {starts} starts\n");
-    let table = Table::new(&["N", "JADE", "FastICA      ", "GSC, 001     ", "GSC, 000     "]);
+/// Second and third table: the papers' methods on what may be the papers' samples.
+fn as_papers(arguments: &Arguments, recording: &Recording, places: &[Place]) -> Result<()> {
+    let (starts, learned) = if arguments.quick { (8, 2) } else { (100, LEARNED) };
+    println!("\nAmari index, mean (standard deviation) of {starts} starts\n");
+    let table = Table::new(&["offset             ", "N", "FastICA      ", "GSC, 001     ", "GSC, 000     "]);
     let mut runs = Vec::new();
-    for (n, _) in SIZES {
-        let samples = window(OFFSET, n);
-        let trials = arguments.trials(starts, |start| trial(&samples, sources, start, start < learned))?;
-        let column = |part: fn(&Trial) -> f64| trials.iter().map(part).collect::<Vec<f64>>();
-        table.row(&[
-            n.to_string(),
-            format!("{:.3}", mean_and_spread(&column(|trial| trial.jade)).0),
-            spread(&column(|trial| trial.ica)),
-            spread(&column(|trial| trial.unit)),
-            spread(&trials.iter().filter_map(|trial| trial.learned).collect::<Vec<f64>>()),
-        ]);
-        runs.push((n, trials));
+    for &place in places {
+        for (n, _) in SIZES {
+            let Some(samples) = recording.window(place, n) else { continue };
+            let run = |start: usize| trial(&samples, recording.sources, start, start < learned);
+            let trials = arguments.trials(starts, run)?;
+            let column = |part: fn(&Trial) -> f64| spread(&trials.iter().map(part).collect::<Vec<f64>>());
+            let slab = trials.iter().filter_map(|trial| trial.learned).collect::<Vec<f64>>();
+            let ica = column(|trial| trial.ica);
+            table.row(&[place.name(), n.to_string(), ica, column(|trial| trial.unit), spread(&slab)]);
+            runs.push((place, n, trials));
+        }
     }
     println!("\nGSC-ortho: the starts with the most orthogonal W\n");
-    let table = Table::new(&["N", "cluster       ", "starts", "Amari index  "]);
-    for (n, trials) in runs {
+    let table = Table::new(&["offset             ", "N", "cluster       ", "starts", "Amari index  "]);
+    for (place, n, trials) in runs {
         let deviations: Vec<f64> = trials.iter().map(|trial| trial.deviation).collect();
         let mut clusters = vec![("by two classes".to_string(), most_orthogonal(&deviations))];
         for degrees in [3.0, 4.0, 5.0] {
@@ -162,7 +189,7 @@ fn as_papers(
         }
         for (name, cluster) in clusters {
             let indices: Vec<f64> = cluster.iter().map(|&at| trials[at].unit).collect();
-            table.row(&[n.to_string(), name, format!("{} of {starts}", cluster.len()), spread(&indices)]);
+            table.row(&[place.name(), n.to_string(), name, cluster.len().to_string(), spread(&indices)]);
         }
     }
     Ok(())
@@ -185,7 +212,6 @@ fn trial(samples: &[f64], sources: usize, start: usize, learn_slab: bool) -> Res
         learned = Some(index(&train(begin, settings)?.dictionary));
     }
     Ok(Trial {
-        jade: index(&jade(&mixture, sources)?),
         ica: index(&fast_ica(&mixture, sources, 1, common::seed(16, start))?),
         unit: index(&unit.dictionary),
         deviation: deviation(&unit),
@@ -210,13 +236,9 @@ fn first_cluster(deviations: &[f64], bin: f64) -> Vec<usize> {
 }
 
 /// Last table: places all over the recording.
-fn everywhere(
-    arguments: &Arguments,
-    length: usize,
-    window: &(impl Fn(usize, usize) -> Vec<f64> + Sync),
-    sources: usize,
-) -> Result<()> {
-    let (trials, starts) = if arguments.quick { (10, 4) } else { (50, 8) };
+fn everywhere(arguments: &Arguments, recording: &Recording) -> Result<()> {
+    let (sources, length) = (recording.sources, recording.length);
+    let (trials, starts) = if arguments.quick { (5, 2) } else { (50, 8) };
     println!("\nAmari index of {trials} places; best and ortho of {starts} starts\n");
     let names = [
         "FastICA      ",
@@ -230,7 +252,8 @@ fn everywhere(
         Table::new(&[&["N", "windows", "trials"][..], &names[..], &["straightest < FastICA"][..]].concat());
     for (n, _) in SIZES {
         let rows = arguments.trials(trials, |trial| {
-            let samples = window(trial * (length - n) / (trials - 1), n);
+            let place = Place { offset: trial * (length - n) / (trials - 1), scaled: false };
+            let samples = recording.window(place, n).unwrap_or_default();
             let source = |k: usize| samples.iter().skip(k).step_by(sources).copied().collect::<Vec<f64>>();
             let flat = (0..sources).filter(|&k| kurtosis(&source(k)) < 0.0).count();
             Ok((flat, compare(&samples, sources, starts, trial)?))
