@@ -55,3 +55,13 @@ pub fn paper_start(points: &[f64], dims: usize, latents: usize, rng: &mut Rng) -
         noise: NoiseCov::Shared(mean_square(points)),
     }
 }
+
+/// Initial parameters of paper 000: as those of 001, but pi below 0.95, slab means standard normal, slab variances
+/// uniform between 0 and 1.
+pub fn learned_slab_start(points: &[f64], dims: usize, latents: usize, rng: &mut Rng) -> Parameters {
+    let mut start = paper_start(points, dims, latents, rng);
+    start.prior = (0..latents).map(|_| 0.05 + 0.9 * rng.uniform::<f64>()).collect();
+    start.slab_mean = normal_matrix(rng, 1, latents);
+    start.slab_cov = SlabCov::Diagonal((0..latents).map(|_| rng.uniform::<f64>().max(1e-3)).collect());
+    start
+}

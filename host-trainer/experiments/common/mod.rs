@@ -6,12 +6,14 @@
 //! | [`mixtures`] | random mixing matrices, sources of known distributions |
 //! | [`gsc`] | one start of EM, from the library's initial parameters or from those of the papers |
 //! | [`fast_ica`] | symmetric FastICA, the method to compare with |
+//! | [`jade`] | JADE, by which the samples of the papers are found again |
 //! | [`table`] | figures as a Markdown table, and the few statistics that go into one |
 #![allow(dead_code)] // each experiment uses its own part
 
 pub mod bars;
 pub mod fast_ica;
 pub mod gsc;
+pub mod jade;
 pub mod mixtures;
 pub mod table;
 
