@@ -3,6 +3,7 @@
 //! | file | has |
 //! |---|---|
 //! | [`linear`] | dictionary and noise of all models that add up their latents |
+//! | `neighbours` | dictionaries of so many latents that most are never on together |
 //! | [`slab`] | mean and covariance of the slab |
 //! | [`nmf`] | dictionaries that stay at or above zero |
 //! | [`mca`] | maximal causes: sums over states, dictionary, noise |
@@ -12,6 +13,7 @@
 
 pub mod linear;
 pub mod mca;
+mod neighbours;
 pub mod nmf;
 pub mod slab;
 pub mod ssmca;

@@ -8,6 +8,9 @@ use crate::prepare::{GramName, Options, SelectionName};
 use serde::{Deserialize, Serialize};
 use spikelet::{Gibbs, rng};
 
+/// Of more latents than this, the E-step computes the part of the Gram matrix that a point needs.
+const STORED_UP_TO: usize = 2048;
+
 /// Form of the noise covariance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -211,7 +214,11 @@ impl Settings {
             singletons: self.singletons,
             selection: SelectionName::of_kind(self.model),
             states: None,
-            gram: GramName::Stored,
+            // A block of it costs less than the whole once latents are many.
+            gram: match self.latents > STORED_UP_TO && self.noise != NoiseForm::Full {
+                true => GramName::Computed,
+                false => GramName::Stored,
+            },
         }
     }
 

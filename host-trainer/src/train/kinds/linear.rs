@@ -8,9 +8,23 @@
 
 use super::super::m_step::{Update, Warning, floored};
 use super::super::statistics::Statistics;
+use super::mca::by_latents;
+use super::neighbours::Neighbours;
 use crate::parameters::{NoiseCov, Parameters};
 use faer::linalg::solvers::Solve;
 use faer::{Mat, MatRef, Side};
+
+/// Of more latents than this, W is not solved for but improved, and moments are taken as sparse.
+const MANY: usize = 2048;
+
+/// How often every column of so many is improved in an M-step.
+const SWEEPS: usize = 5;
+
+/// Rows to columns.
+fn turned(matrix: &[f64], columns: usize) -> Vec<f64> {
+    let rows = matrix.len() / columns;
+    (0..matrix.len()).map(|e| matrix[e % rows * columns + e / rows]).collect()
+}
 
 /// Solves W (sum <x x^T>) = sum y <x>^T.
 pub fn dictionary(
@@ -21,6 +35,12 @@ pub fn dictionary(
     warnings: &mut Vec<Warning>,
 ) -> Vec<f64> {
     let (d, h) = (parameters.dims, parameters.latents);
+    if h > MANY {
+        let mut by_latents = by_latents(parameters);
+        let cross = turned(&sums.cross, h);
+        Neighbours::new(sums).improve(&mut by_latents, &cross, dead, SWEEPS);
+        return turned(&by_latents, d);
+    }
     let scale = (0..h).map(|i| sums.second_moment(i, i)).fold(0.0, f64::max);
     // A dead latent keeps its column: its row of the system says W_h = W_h.
     let entry = |i: usize, j: usize| match (dead[i] || dead[j], i == j) {
@@ -54,12 +74,18 @@ pub fn noise(new: &Parameters, sums: &Statistics, floor: f64, warnings: &mut Vec
     let (d, h, n) = (new.dims, new.latents, sums.points as f64);
     let w = |i: usize, j: usize| new.dictionary[i * h + j];
     // W (sum <x x^T>), one row per dimension
-    let moments = Mat::from_fn(h, h, |i, j| sums.second_moment(i, j));
-    let spread = MatRef::from_row_major_slice(&new.dictionary, d, h) * moments;
+    let spread = match h > MANY {
+        true => turned(&Neighbours::new(sums).product(&by_latents(new), d), d),
+        false => {
+            let moments = Mat::from_fn(h, h, |i, j| sums.second_moment(i, j));
+            let product = MatRef::from_row_major_slice(&new.dictionary, d, h) * moments;
+            (0..d * h).map(|e| product[(e / h, e % h)]).collect()
+        }
+    };
     let entry = |i: usize, k: usize, power: f64| {
         let crossed: f64 =
             (0..h).map(|j| w(i, j) * sums.cross[k * h + j] + w(k, j) * sums.cross[i * h + j]).sum();
-        let explained: f64 = (0..h).map(|j| spread[(i, j)] * w(k, j)).sum();
+        let explained: f64 = (0..h).map(|j| spread[i * h + j] * w(k, j)).sum();
         (power - crossed + explained) / n
     };
     let mut floored = |variance| floored(variance, floor, warnings);
