@@ -7,7 +7,7 @@
 //! | [`slab`] | mean and covariance of the slab |
 //! | [`nmf`] | dictionaries that stay at or above zero |
 //! | [`mca`] | maximal causes: sums over states, dictionary, noise |
-//! | [`ssmca`] | maximal causes with slabs: sums over draws, dictionary, scale |
+//! | [`ssmca`] | maximal causes with slabs: sums over draws, scale |
 //!
 //! All else (data, chunks, threads, starts, schedules, checkpoints) is the same for all kinds.
 
@@ -25,6 +25,9 @@ use super::statistics::Statistics;
 use crate::parameters::{ModelKind, NoiseCov, Parameters};
 use spikelet::rng::Rng;
 
+/// From old parameters, statistics, and which latents are dead.
+pub type DictionaryRule = fn(&Parameters, &Statistics, dead: &[bool], &Update, &mut Vec<Warning>) -> Vec<f64>;
+
 /// How a kind of model is trained.
 pub struct Training {
     /// What the E-step sums up.
@@ -32,7 +35,7 @@ pub struct Training {
     /// A first dictionary of H latents that are on with this probability.
     pub first: fn(&Scene, latents: usize, prior: f64, &mut Rng) -> Vec<f64>,
     /// The dictionary that fits statistics best, with `dead` latents left as they are.
-    pub dictionary: fn(&Parameters, &Statistics, dead: &[bool], &Update, &mut Vec<Warning>) -> Vec<f64>,
+    pub dictionary: DictionaryRule,
     /// The noise that fits statistics best, given the new dictionary.
     pub noise: fn(&Parameters, &Statistics, floor: f64, &mut Vec<Warning>) -> NoiseCov,
     /// What is done to parameters after all have been learned.
@@ -93,7 +96,7 @@ pub fn of(kind: ModelKind) -> Training {
         ModelKind::Ssmca => Training {
             sums: Sums::Draws,
             first: around_the_mean,
-            dictionary: ssmca::dictionary,
+            dictionary: mca::dictionary,
             noise: mca::noise,
             settle: Some(ssmca::rescale),
             ..LINEAR

@@ -83,6 +83,29 @@ pub enum Warning {
     Revived(usize),
 }
 
+impl Warning {
+    /// What happened and what to do about it.
+    pub fn words(&self) -> String {
+        match self {
+        Self::Dead(latent) => {
+            format!(
+                "latent {latent} is hardly ever on and was left as it was: use fewer latents or more restarts"
+            )
+        }
+        Self::Singular => {
+            "latents cannot be told apart by this data, a ridge was added: use fewer latents or more data"
+                .into()
+        }
+        Self::Revived(_) => {
+            "latents that did nothing began anew from badly explained points: if this goes on, use fewer latents".into()
+        }
+        Self::NoiseFloor => {
+            "the noise reached its floor: lower --noise-floor if the data really has less noise".into()
+        }
+    }
+    }
+}
+
 /// New parameters, and which guards acted.
 pub fn m_step(
     parameters: &Parameters,

@@ -221,7 +221,7 @@ impl State {
             let (free_energy, warnings) =
                 stepwise::pass(settings, now, points, threads, &settings.cooling(data.update, iteration))?;
             push(&mut now.history, free_energy);
-            now.warnings.extend(warnings.iter().map(words));
+            now.warnings.extend(warnings.iter().map(Warning::words));
         } else {
             let kept = settings.kept_at(iteration, &now.parameters.prior);
             let engine = settings.engine_at(now.number, iteration);
@@ -237,7 +237,7 @@ impl State {
             let update = settings.cooling(data.update, iteration);
             let (new, warnings) = m_step(&now.parameters, &statistics, &update)?;
             now.parameters = new;
-            now.warnings.extend(warnings.iter().map(words));
+            now.warnings.extend(warnings.iter().map(Warning::words));
         }
         settings.disturb(&mut now.parameters, data.scene.variance.sqrt(), now.number, iteration);
         Ok(())
@@ -303,25 +303,5 @@ fn raise(parameters: &mut Parameters, floor: f64) {
         Shared(sigma2) => *sigma2 = sigma2.max(floor),
         Diagonal(sigma2) => sigma2.iter_mut().for_each(|v| *v = v.max(floor)),
         Full(sigma) => (0..d).for_each(|i| sigma[i * d + i] = sigma[i * d + i].max(floor)),
-    }
-}
-
-fn words(warning: &Warning) -> String {
-    match warning {
-        Warning::Dead(latent) => {
-            format!(
-                "latent {latent} is hardly ever on and was left as it was: use fewer latents or more restarts"
-            )
-        }
-        Warning::Singular => {
-            "latents cannot be told apart by this data, a ridge was added: use fewer latents or more data"
-                .into()
-        }
-        Warning::Revived(_) => {
-            "latents that did nothing began anew from badly explained points: if this goes on, use fewer latents".into()
-        }
-        Warning::NoiseFloor => {
-            "the noise reached its floor: lower --noise-floor if the data really has less noise".into()
-        }
     }
 }

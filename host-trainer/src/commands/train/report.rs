@@ -6,6 +6,9 @@ use crate::{Error, Result};
 use serde_json::{Value, json};
 use std::path::Path;
 
+/// Warnings that are printed; all are in MODEL.json.
+const WARNINGS: usize = 8;
+
 /// Iteration, free energy per point, change.
 pub(super) fn line(state: &State) -> String {
     let (history, points) = (&state.current.history, state.data.0 as f64);
@@ -64,7 +67,11 @@ pub(super) fn summary(state: &State, out: &Path, json: &Path) -> String {
     let on: f64 = result.parameters.prior.iter().sum();
     let noise = state.model().noise_variances();
     let mean_noise = noise.iter().sum::<f64>() / noise.len() as f64;
-    let warnings: String = result.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
+    let shown = result.warnings.iter().take(WARNINGS).map(|warning| format!("warning: {warning}\n"));
+    let mut warnings: String = shown.collect();
+    if result.warnings.len() > WARNINGS {
+        warnings += &format!("and {} more, in {}\n", result.warnings.len() - WARNINGS, json.display());
+    }
     format!(
         "{}: {} latents from {} points of {} dimensions\n\
          free energy {:.6} per point after {} iterations; {on:.2} latents on at a time; noise variance {mean_noise:.4e}\n\

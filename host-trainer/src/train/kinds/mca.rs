@@ -115,7 +115,7 @@ impl Shares {
     }
 }
 
-/// W from shares. Negative data cannot be explained, so their mean is cut off at 0.
+/// W from shares, or from draws. Negative data cannot be explained, so their mean is cut off at 0.
 pub fn dictionary(
     parameters: &Parameters,
     sums: &Statistics,

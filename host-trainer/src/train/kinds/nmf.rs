@@ -43,7 +43,7 @@ pub fn multiplied(dictionary: &[f64], sums: &Statistics, dead: &[bool]) -> Vec<f
     let explained = MatRef::from_row_major_slice(dictionary, dictionary.len() / h, h) * moments;
     let entry = |(e, w): (usize, &f64)| {
         let (is, ought) = (explained[(e / h, e % h)], sums.cross[e].max(0.0));
-        if dead[e % h] || !(is > 0.0) { *w } else { w * ought / is }
+        if is > 0.0 && !dead[e % h] { w * ought / is } else { *w }
     };
     dictionary.iter().enumerate().map(entry).collect()
 }

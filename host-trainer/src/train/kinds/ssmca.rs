@@ -4,11 +4,9 @@
 //! W_dh = sum <x_h y_d>* / sum <x_h^2>*        <.>* over the draws in which h is the strongest in dimension d    004 eq. 3.37
 //! ```
 //!
-//! Noise is what is left of the data under the old dictionary, as in [`mca`](super::mca). W and the slab share a scale, which
+//! This is the M-step of [`mca`](super::mca) with draws in place of shares, and so is the noise. W and the slab share a scale, which
 //! is settled by columns of mean 1; x, mu and psi take the rest. Where the slab is not learned, neither is its scale.
 
-use super::super::m_step::{Update, Warning};
-use super::super::statistics::Statistics;
 use super::mca::Shares;
 use crate::parameters::{Parameters, SlabCov};
 use spikelet::gibbs::Draw;
@@ -64,32 +62,16 @@ impl Drawn {
     }
 }
 
-/// W from what is seen of each latent; what is never seen stays as it was.
-pub fn dictionary(
-    parameters: &Parameters,
-    sums: &Statistics,
-    dead: &[bool],
-    _: &Update,
-    _: &mut Vec<Warning>,
-) -> Vec<f64> {
-    let h = parameters.latents;
-    let entry = |e: usize| match sums.share[e] {
-        share if share > 0.0 && !dead[e % h] => (sums.cross[e] / share).max(0.0),
-        _ => parameters.dictionary[e],
-    };
-    (0..parameters.dictionary.len()).map(entry).collect()
-}
-
 /// Columns of mean 1, the slab in proportion.
 pub fn rescale(new: &mut Parameters) {
     let (d, h) = (new.dims, new.latents);
     let mut variances = new.slab_variances();
-    for k in 0..h {
+    for (k, variance) in variances.iter_mut().enumerate() {
         let mean = (0..d).map(|i| new.dictionary[i * h + k]).sum::<f64>() / d as f64;
         if mean > 0.0 && mean.is_finite() {
             (0..d).for_each(|i| new.dictionary[i * h + k] /= mean);
             new.slab_mean[k] *= mean;
-            variances[k] *= mean * mean;
+            *variance *= mean * mean;
         }
     }
     new.slab_cov = SlabCov::Diagonal(variances);

@@ -1,0 +1,117 @@
+//! What is wrong with flags, before any data is read.
+
+use super::Plan;
+use crate::parameters::ModelKind;
+use crate::train::Prefer;
+use crate::train::kinds;
+use crate::train::settings::{Engine, NoiseForm, SlabForm};
+use crate::{Error, Result};
+
+impl Plan {
+    /// Refuses what an engine does not have.
+    pub(super) fn check_engine(&self, engine: Engine) -> Result<()> {
+        let sampling = [
+            (self.sweeps.is_some(), "--sweeps"),
+            (self.chains.is_some(), "--chains"),
+            (self.extra.is_some(), "--extra"),
+        ];
+        let given = sampling.iter().find(|(given, _)| *given);
+        let (what, place, advice) = match (engine, given) {
+            (Engine::Gibbs, _) if self.slab == Some(SlabForm::Full) => (
+                "a full slab cannot be sampled",
+                "--engine gibbs",
+                "use --engine truncated, or a diagonal slab",
+            ),
+            (Engine::Gibbs, _) => return Ok(()),
+            _ if self.model.kind().is_sampled() => {
+                ("the states of this kind of model cannot be listed", "--engine", "use --engine gibbs")
+            }
+            (_, Some((_, flag))) => {
+                ("there is nothing to draw", *flag, "add --engine gibbs, or leave it away")
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::input(what, place, advice))
+    }
+
+    /// Refuses what this kind of model does not have.
+    pub(super) fn check_kind(&self) -> Result<()> {
+        let kind = self.model.kind();
+        let (what, place) = match () {
+            () if !kind.has_slab() && self.has_slab_flag() => {
+                ("latents are on or off and have no slab", "--slab")
+            }
+            () if self.rule.is_some() && self.model != ModelKind::Nmf => ("only nmf has two rules", "--rule"),
+            () if self.whiten && kind.is_non_negative() => ("whitened data is negative in part", "--whiten"),
+            () if kind.is_sampled() && matches!(self.slab, Some(SlabForm::Full | SlabForm::Unit)) => {
+                ("its slab has a mean and a variance per latent", "--slab")
+            }
+            () if self.noise == NoiseForm::Full && !kinds::of(self.model).is_linear() => {
+                ("maximal causes cannot have noise that depends on other dimensions", "--noise full")
+            }
+            () => return Ok(()),
+        };
+        Err(Error::input(
+            what,
+            place,
+            format_args!("leave it away for a model of kind {}", self.model.name()),
+        ))
+    }
+
+    fn has_slab_flag(&self) -> bool {
+        self.slab.is_some() || self.mu.is_some() || self.psi2.is_some() || self.fix_slab
+    }
+
+    /// Only starts that differ can be compared, and no more than D columns can be at right angles.
+    pub(in super::super) fn check_angles(&self, dims: usize) -> Result<()> {
+        let place = "--prefer orthogonal";
+        let (what, advice) = match self.prefer {
+            Prefer::Orthogonal if self.restarts.unwrap_or(1) == 1 => {
+                ("there is one start only".into(), "ask for more, such as --restarts 20".to_owned())
+            }
+            Prefer::Orthogonal if self.latents == 1 => {
+                ("one latent has no angles".into(), "leave it away".to_owned())
+            }
+            Prefer::Orthogonal if usize::from(self.latents) > dims => {
+                let what = format!("{} columns of {dims} numbers cannot be orthogonal", self.latents);
+                (what, format!("ask for {dims} latents or fewer, or leave it away"))
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::input(what, place, advice))
+    }
+}
+
+pub(super) fn positive(value: f64, flag: &str) -> Result<f64> {
+    match value.is_finite() && value > 0.0 {
+        true => Ok(value),
+        false => Err(Error::input(format_args!("{value} is not a positive number"), flag, "give one")),
+    }
+}
+
+pub(super) fn finite(value: f64, flag: &str) -> Result<f64> {
+    match value.is_finite() {
+        true => Ok(value),
+        false => Err(Error::input(format_args!("{value} is not a number"), flag, "give one")),
+    }
+}
+
+pub(super) fn probability(value: f64, flag: &str) -> Result<f64> {
+    match value > 0.0 && value < 1.0 {
+        true => Ok(value),
+        false => {
+            let what = format!("{value} is not a probability between 0 and 1, both excluded");
+            Err(Error::input(what, flag, "give one"))
+        }
+    }
+}
+
+/// `13:1`, or `13` for the same.
+pub(super) fn temperatures(text: &str) -> std::result::Result<(f64, f64), String> {
+    let (first, last) = text.split_once(':').unwrap_or((text, "1"));
+    let number = |text: &str| match text.trim().parse::<f64>() {
+        Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
+        _ => Err(format!("'{text}' is not a positive number")),
+    };
+    Ok((number(first)?, number(last)?))
+}
