@@ -8,7 +8,7 @@ use bars::Test;
 use spikelet::rng::Rng;
 use spikelet_trainer::parameters::ModelKind;
 use spikelet_trainer::train::settings::Engine;
-use spikelet_trainer::train::{Next, Settings, State};
+use spikelet_trainer::train::{Next, Points, Settings, State};
 
 const LINEAR: Test = Test { kind: ModelKind::Nmf, side: 4, width: 1, signed: false, points: 300, noise: 1.5 };
 
@@ -63,4 +63,46 @@ fn bars_that_mask_each_other() {
         shown(maximal, seed, |settings| settings, 0.3);
         shown(Test { noise: 0.0, ..maximal }, seed, |settings| settings, 0.01);
     }
+}
+
+/// 004 sec. 3.4.1, small: bars of varying intensity that mask each other. All parameters are found, by sampling.
+#[test]
+fn bars_of_varying_intensity_that_mask_each_other() {
+    let test = Test { kind: ModelKind::Mca, points: 600, ..LINEAR };
+    let (bars, dims) = (test.bars(), test.side * test.side);
+    let (mu, psi, noise) = (10.0, 2.0, 1.5);
+    let mut rng = Rng::new(5);
+    let dictionary = test.dictionary();
+    let mut data = Vec::new();
+    for _ in 0..test.points {
+        let strengths: Vec<f64> = (0..bars)
+            .map(|_| if rng.uniform::<f64>() < 0.25 { mu + psi * rng.normal::<f64>() } else { 0.0 })
+            .collect();
+        for row in dictionary.chunks_exact(bars) {
+            let clean = row.iter().zip(&strengths).map(|(w, x)| w / bars::VALUE * x).fold(0.0, f64::max);
+            data.push(clean + noise * rng.normal::<f64>());
+        }
+    }
+    let mut points = Points::new(data, dims);
+    let settings = Settings {
+        selected: 5,
+        max_active: 3,
+        sweeps: 30,
+        iterations: 30,
+        restarts: 2,
+        seed: 1,
+        ..Settings::new(ModelKind::Ssmca, bars)
+    };
+    let mut state = State::new(settings, &mut points).unwrap();
+    state.run(&mut points, 2, |_| Ok(Next::Continue)).unwrap();
+    let mut model = state.model();
+    // Columns have mean 1: a bar of a quarter of the pixels has the value 4, and strengths are a quarter of what they were.
+    let spread = model.slab_variances().iter().map(|v| v.sqrt()).sum::<f64>() / bars as f64;
+    let mean = model.slab_mean.iter().sum::<f64>() / bars as f64;
+    assert!((mean - mu / 4.0).abs() < 0.15 && (spread - psi / 4.0).abs() < 0.1, "{mean} {spread}");
+    let (on, left) = (model.prior.iter().sum::<f64>(), model.noise_variances()[0].sqrt());
+    assert!((on - 2.0).abs() < 0.2 && (left - noise).abs() < 0.1, "{on} {left}");
+    model.dictionary.iter_mut().for_each(|w| *w *= bars::VALUE / 4.0);
+    let (found, off) = test.found(&model);
+    assert!(found == bars && off < 0.3, "{found} {off}");
 }

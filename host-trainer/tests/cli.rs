@@ -20,6 +20,8 @@ mod sampling;
 mod train;
 #[path = "cli/train_data.rs"]
 mod train_data;
+#[path = "cli/train_kinds.rs"]
+mod train_kinds;
 
 use common::Case;
 use desk::Desk;

@@ -54,6 +54,8 @@ fn ways() -> Vec<(&'static str, Settings)> {
         ("bsc, stepwise", Settings { batch: 100, ..cut(ModelKind::Bsc) }),
         ("nmf", Settings { rule: Rule::Multiply, ..cut(ModelKind::Nmf) }),
         ("mca", Settings { noise: NoiseForm::Diagonal, ..cut(ModelKind::Mca) }),
+        ("gsc, gibbs", Settings { engine: Engine::Gibbs, sweeps: 6, extra: 1, ..cut(ModelKind::Gsc) }),
+        ("ssmca", Settings { sweeps: 6, chains: 2, ..cut(ModelKind::Ssmca) }),
         ("mca, stepwise, f32", Settings { batch: 100, precision: Precision::F32, ..cut(ModelKind::Mca) }),
     ]
 }

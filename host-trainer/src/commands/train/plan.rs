@@ -68,16 +68,16 @@ pub(super) struct Plan {
     #[arg(long, value_enum)]
     prior: Option<PriorForm>,
     /// How often each latent is on, at first [default: two are on at a time, or half of them]
-    #[arg(long, value_name = "PROBABILITY")]
+    #[arg(long, value_name = "PROBABILITY", allow_negative_numbers = true)]
     pi: Option<f64>,
     /// Noise variance at first [default: the variance of the data]
-    #[arg(long, value_name = "VARIANCE")]
+    #[arg(long, value_name = "VARIANCE", allow_negative_numbers = true)]
     sigma2: Option<f64>,
     /// Mean of the slab at first [default: 0 for gsc, the mean of the data for ssmca]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     mu: Option<f64>,
     /// Variance of the slab at first [default: 1 for gsc, the variance of the data for ssmca]
-    #[arg(long, value_name = "VARIANCE")]
+    #[arg(long, value_name = "VARIANCE", allow_negative_numbers = true)]
     psi2: Option<f64>,
     /// Leave the slab as it is at first; with a small --psi2, latents are about as strong whenever they are on
     #[arg(long)]
@@ -94,7 +94,7 @@ pub(super) struct Plan {
     temperature: Option<(f64, f64)>,
     /// Noise put on the dictionary after each step while the temperature falls, as a fraction of the data's standard
     /// deviation [default: 0 for gsc, else 0.01]
-    #[arg(long, value_name = "FRACTION")]
+    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     parameter_noise: Option<f64>,
     /// Whether points that need more than --max-active latents are left out towards the end [default: off for gsc,
     /// else on]
@@ -125,10 +125,10 @@ pub(super) struct Plan {
     prefer: Prefer,
     /// A start ends when an iteration changes the free energy by less than this fraction [default: 1e-7, in stepwise
     /// EM 1e-3]
-    #[arg(long, value_name = "FRACTION")]
+    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     tolerance: Option<f64>,
     /// Smallest noise variance, as a fraction of the data's mean variance
-    #[arg(long, value_name = "FRACTION", default_value_t = 1e-5)]
+    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true, default_value_t = 1e-5)]
     noise_floor: f64,
     /// Seed of the random starts
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
