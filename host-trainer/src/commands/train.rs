@@ -32,8 +32,14 @@ default: it takes a step after every batch of points, finds its dictionary in a 
 latents that do nothing a new direction. Its free energies are sums over batches as they were met; only the
 last is that of the final model. --batch 0 asks for plain EM.
 
-Example, four sources from a recording with four channels:
-  spikelet train --model gsc --latents 4 recording.wav --out model.spk")]
+Latents that are on or off (bsc, nmf, mca) cool down first: posteriors are flat at a high temperature and sharpen as it falls,
+and only the dictionary is learned; noise and prior follow at the end. Points that need more than --max-active latents
+are left out in the last third. Their free energies are those of p(y, s)^(1/T); only the last is that of the model.
+
+Examples: four sources from a recording with four channels; 20 parts of spectra; many latents on at once, by sampling:
+  spikelet train --model gsc --latents 4 recording.wav --out model.spk
+  spikelet train --model nmf --latents 20 --max-active 5 spectra.npy --out parts.spk
+  spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk")]
 pub(super) struct Train {
     #[command(flatten)]
     plan: Plan,

@@ -72,6 +72,7 @@ fn flags_that_do_not_go_together_are_refused() {
         ("--model bsc --parameter-noise -1", "--parameter-noise"),
         ("--model bsc --sweeps 9", "--engine gibbs"),
         ("--model ssmca --engine truncated", "--engine gibbs"),
+        ("--model mca --engine gibbs", "--engine truncated"),
         ("--model gsc --engine gibbs --slab full", "full slab"),
         ("--model gsc --engine gibbs --selected 3 --extra 3", "extra"),
     ] {

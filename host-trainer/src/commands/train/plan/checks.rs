@@ -3,7 +3,7 @@
 use super::Plan;
 use crate::parameters::ModelKind;
 use crate::train::Prefer;
-use crate::train::kinds;
+use crate::train::kinds::{self, Sums};
 use crate::train::settings::{Engine, NoiseForm, SlabForm};
 use crate::{Error, Result};
 
@@ -21,6 +21,11 @@ impl Plan {
                 "a full slab cannot be sampled",
                 "--engine gibbs",
                 "use --engine truncated, or a diagonal slab",
+            ),
+            (Engine::Gibbs, _) if kinds::of(self.model).sums == Sums::Shares => (
+                "mca learns from states, not from draws",
+                "--engine gibbs",
+                "use --engine truncated, or --model ssmca",
             ),
             (Engine::Gibbs, _) => return Ok(()),
             _ if self.model.kind().is_sampled() => {
