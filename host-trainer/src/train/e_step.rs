@@ -7,7 +7,9 @@
 //!
 //! Inference runs in `f64` or `f32`; sums over chunks are always `f64`.
 
+mod job;
 mod lane;
+mod scatter;
 
 use super::points::Points;
 use super::settings::Precision;
@@ -15,13 +17,13 @@ use super::statistics::Statistics;
 use crate::parameters::Parameters;
 use crate::prepare::Options;
 use crate::{Error, Result};
-use lane::{Job, Lane, Wanted};
+use job::{Job, Scalar, Wanted};
+use lane::Lane;
 use spikelet::Engine;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use lane::Poor;
-use lane::Scalar;
 
 /// Points per matrix product, at most.
 pub const CHUNK: usize = 256;

@@ -136,3 +136,13 @@ fn drawn(points: &mut Points, h: usize, norm: f64, rng: &mut Rng) -> Result<Vec<
     }
     Ok(dictionary)
 }
+
+/// Noise at or above the floor.
+pub(super) fn raise(parameters: &mut Parameters, floor: f64) {
+    let d = parameters.dims;
+    match &mut parameters.noise {
+        NoiseCov::Shared(sigma2) => *sigma2 = sigma2.max(floor),
+        NoiseCov::Diagonal(sigma2) => sigma2.iter_mut().for_each(|v| *v = v.max(floor)),
+        NoiseCov::Full(sigma) => (0..d).for_each(|i| sigma[i * d + i] = sigma[i * d + i].max(floor)),
+    }
+}

@@ -6,7 +6,7 @@
 
 use super::choose::{Candidate, Prefer, choose};
 use super::e_step::{Poor, Task};
-use super::init::{Scene, init};
+use super::init::{Scene, init, raise};
 use super::m_step::{Guard, Update, Warning, m_step};
 use super::points::Points;
 use super::schedule::threshold;
@@ -293,15 +293,4 @@ fn start(settings: &Settings, data: &Data, points: &mut Points, number: usize) -
     raise(&mut parameters, data.update.guard.noise_floor);
     let (history, warnings) = (Vec::new(), BTreeSet::new());
     Ok(Start { number, parameters, history, warnings, sums: None, merit: None, finished: false })
-}
-
-/// Noise at or above the floor.
-fn raise(parameters: &mut Parameters, floor: f64) {
-    use crate::parameters::NoiseCov::{Diagonal, Full, Shared};
-    let d = parameters.dims;
-    match &mut parameters.noise {
-        Shared(sigma2) => *sigma2 = sigma2.max(floor),
-        Diagonal(sigma2) => sigma2.iter_mut().for_each(|v| *v = v.max(floor)),
-        Full(sigma) => (0..d).for_each(|i| sigma[i * d + i] = sigma[i * d + i].max(floor)),
-    }
 }

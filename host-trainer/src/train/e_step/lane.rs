@@ -1,25 +1,18 @@
 //! A chunk of points to statistics, on one thread.
 
-use super::super::kinds::mca::{Shares, Strengths, by_latents};
+use super::super::kinds::mca::Shares;
 use super::super::kinds::ssmca::Drawn;
-use super::super::kinds::{self, Sums};
 use super::super::statistics::Statistics;
-use super::Task;
-use crate::parameters::{NoiseCov, Parameters, SlabCov};
-use crate::prepare::Prepared;
+use super::job::{Job, Scalar, Seen, Wanted};
+use super::scatter::add_products;
+use crate::parameters::Parameters;
 use crate::{Error, Result};
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef, Par};
 use spikelet::gibbs::Draw;
-use spikelet::math::Real;
-use spikelet::{Detail, Engine, Estimate, Inference, Model};
+use spikelet::{Detail, Inference};
 
 const ADVICE: &str = "remove the point, subtract the mean of the data, or use --precision f64";
-
-/// A number that inference and matrix products run in: `f32` or `f64`.
-pub trait Scalar: Real + faer::traits::ComplexField {}
-impl Scalar for f32 {}
-impl Scalar for f64 {}
 
 /// A point that the model explains badly.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,103 +21,6 @@ pub struct Poor {
     pub evidence: f64,
     /// `y - W <x>`. (D)
     pub residual: Vec<f64>,
-}
-
-/// What comes of a lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    Statistics,
-    Evidences,
-}
-
-/// What is added up besides activities and means.
-enum Seen {
-    Moments,
-    Shares(Strengths),
-    /// With W by latents. (H x D)
-    Draws(Vec<f64>),
-}
-
-/// What all lanes share: the model, as inference and as matrix products want it.
-pub(super) struct Job<'a, T> {
-    pub parameters: &'a Parameters,
-    wanted: Wanted,
-    engine: Engine,
-    least_evidence: f64,
-    prepared: Prepared<T>,
-    /// W. (D x H)
-    dictionary: Vec<T>,
-    weigh: Weigh<T>,
-    /// What models other than linear ones add up.
-    seen: Seen,
-}
-
-impl<'a, T: Scalar> Job<'a, T> {
-    pub fn new(task: &Task<'a>, wanted: Wanted) -> Result<Self> {
-        let Task { parameters, options, engine, temperature, least_evidence } = *task;
-        Ok(Self {
-            parameters,
-            wanted,
-            engine,
-            least_evidence,
-            prepared: Prepared::tempered(parameters, options, temperature)?,
-            dictionary: parameters.dictionary.iter().map(|&w| T::from_f64(w)).collect(),
-            weigh: Weigh::new(&parameters.noise.scaled(temperature), parameters.dims)?,
-            seen: match kinds::of(parameters.kind).sums {
-                Sums::Moments => Seen::Moments,
-                Sums::Shares => Seen::Shares(Strengths::new(parameters, temperature)),
-                Sums::Draws => Seen::Draws(by_latents(parameters)),
-            },
-        })
-    }
-
-    fn detail(&self) -> Detail {
-        match (&self.parameters.slab_cov, self.wanted) {
-            _ if !matches!(self.seen, Seen::Moments) => Detail::Marginals,
-            (_, Wanted::Evidences) => Detail::Marginals,
-            (SlabCov::Full(_), _) => Detail::SlabPull,
-            _ => Detail::SecondMoments,
-        }
-    }
-}
-
-/// Sigma^-1, applied to a chunk at once.
-enum Weigh<T> {
-    Each(Vec<T>),
-    Full(Mat<T>),
-}
-
-impl<T: Scalar> Weigh<T> {
-    fn new(noise: &NoiseCov, d: usize) -> Result<Self> {
-        let inverse = |v: &f64| T::from_f64(1.0 / v);
-        Ok(match noise {
-            NoiseCov::Full(sigma) => {
-                let factor = crate::linalg::cholesky_inverse(sigma, d)
-                    .ok_or_else(|| crate::prepare::not_definite("sigma2"))?;
-                let entry = |i: usize, j: usize| if j <= i { factor[i * (i + 1) / 2 + j] } else { 0.0 };
-                let sum = |i: usize, j: usize| (i.max(j)..d).map(|k| entry(k, i) * entry(k, j)).sum();
-                Self::Full(Mat::from_fn(d, d, |i, j| T::from_f64(sum(i, j))))
-            }
-            NoiseCov::Diagonal(sigma2) => Self::Each(sigma2.iter().map(inverse).collect()),
-            NoiseCov::Shared(sigma2) => Self::Each(vec![inverse(sigma2); d]),
-        })
-    }
-
-    fn apply(&self, chunk: &[T], d: usize, weighted: &mut [T]) {
-        match self {
-            Self::Each(precision) => {
-                for (u, y) in weighted.chunks_exact_mut(d).zip(chunk.chunks_exact(d)) {
-                    u.iter_mut().zip(y).zip(precision).for_each(|((u, y), p)| *u = *y * *p);
-                }
-            }
-            Self::Full(precision) => {
-                let n = chunk.len() / d;
-                let out = MatMut::from_row_major_slice_mut(weighted, n, d);
-                let y = MatRef::from_row_major_slice(chunk, n, d);
-                matmul(out, Accum::Replace, y, precision.as_ref(), T::from_f64(1.0), Par::Seq);
-            }
-        }
-    }
 }
 
 /// One of the sums that are kept apart, and what computing it needs.
@@ -261,108 +157,5 @@ impl<T: Scalar> Lane<T> {
         let (y, x) = (&chunk[point * d..][..d], &self.worst);
         let explained = |row: &[f64]| row.iter().zip(x).map(|(w, x)| w * x.to_f64()).sum::<f64>();
         y.iter().zip(parameters.dictionary.chunks_exact(h)).map(|(y, row)| y - explained(row)).collect()
-    }
-}
-
-/// Adds y <x>^T: D multiply-adds for every latent that has a mean, which few have.
-fn add_products<T: Real>(y: &[f64], mean: &[T], cross: &mut [f64]) {
-    for (mean, row) in mean.iter().zip(cross.chunks_exact_mut(y.len())) {
-        let mean = mean.to_f64();
-        if mean != 0.0 {
-            row.iter_mut().zip(y).for_each(|(sum, y)| *sum += mean * y);
-        }
-    }
-}
-
-impl Statistics {
-    /// Scatters the moments of one point: H'^2 for the selected latents, one each for the others.
-    fn add<T: Real>(&mut self, estimate: &Estimate<'_, T>) {
-        self.points += 1;
-        let means = estimate.activity.iter().zip(estimate.mean).zip(estimate.variance);
-        for (i, ((activity, mean), variance)) in means.enumerate() {
-            let activity = activity.to_f64();
-            if activity == 0.0 {
-                continue;
-            }
-            let mean = mean.to_f64();
-            self.activity[i] += activity;
-            self.mean[i] += mean;
-            let square = variance.to_f64() + mean * mean;
-            self.square[i] += square;
-            if self.second.is_empty() {
-                continue;
-            }
-            // Of a latent that was not selected this is all there is; the selected ones follow below.
-            self.second[Self::place(i, i)] += square;
-        }
-        if self.second.is_empty() {
-            return;
-        }
-        let s = estimate.order.len();
-        for (p, &i) in estimate.order.iter().enumerate() {
-            let i = usize::from(i);
-            let mean = estimate.mean[i].to_f64();
-            let already = estimate.variance[i].to_f64() + mean * mean;
-            self.second[Self::place(i, i)] += estimate.second[p * s + p].to_f64() - already;
-            for (q, &j) in estimate.order.iter().enumerate().take(p) {
-                let j = usize::from(j);
-                self.second[Self::place(i, j)] += estimate.second[p * s + q].to_f64();
-            }
-        }
-    }
-
-    /// Scatters the slab's pull g of one point and its products, which [`Statistics::pulls_to_slab`] turns into
-    /// moments of the slab; of a latent that was not selected, from its singleton state.
-    fn add_pull<T: Real>(&mut self, estimate: &Estimate<'_, T>, projection: &[T], model: &Model<'_, T>) {
-        let (h, s) = (self.mean.len(), estimate.order.len());
-        for (i, activity) in estimate.activity.iter().map(|a| a.to_f64()).enumerate() {
-            if activity > 0.0 && !estimate.order.contains(&(i as u16)) {
-                let (gram, precision) = (model.gram_diagonal[i].to_f64(), model.slab_precision[i].to_f64());
-                let pull = projection[i].to_f64() - gram * estimate.mean[i].to_f64() / activity;
-                self.slab[i] += activity * pull;
-                self.slab_second[i * h + i] +=
-                    activity * (pull * pull - gram * precision / (gram + precision));
-            }
-        }
-        for (p, &i) in estimate.order.iter().enumerate() {
-            self.slab[usize::from(i)] += estimate.pull[p].to_f64();
-            for (q, &j) in estimate.order.iter().enumerate() {
-                self.slab_second[usize::from(i) * h + usize::from(j)] +=
-                    estimate.pull_second[p * s + q].to_f64();
-            }
-        }
-    }
-
-    /// From sums of pulls, g = K (kappa - mu_A) and R = g g^T - W_A^T C^-1 W_A (zeros where s is 0), to the moments of
-    /// all of z: in one state z has mean mu + Psi g and covariance Psi + Psi (R - g g^T) Psi. Sums of these can
-    /// be blended over parameters that change; sums of pulls, which are relative to them, cannot.
-    pub(super) fn pulls_to_slab(&mut self, parameters: &Parameters) {
-        let SlabCov::Full(psi) = &parameters.slab_cov else { return };
-        let (h, n) = (parameters.latents, self.points as f64);
-        let psi = MatRef::from_row_major_slice(psi, h, h);
-        let pull = Mat::from_fn(h, 1, |i, _| self.slab[i]);
-        let moved = psi * &pull;
-        let spread = psi * MatRef::from_row_major_slice(&self.slab_second, h, h) * psi;
-        let mu = &parameters.slab_mean;
-        for i in 0..h {
-            self.slab[i] = n * mu[i] + moved[(i, 0)];
-            for j in 0..h {
-                let mean = n * mu[i] * mu[j] + mu[i] * moved[(j, 0)] + moved[(i, 0)] * mu[j];
-                self.slab_second[i * h + j] = mean + n * psi[(i, j)] + spread[(i, j)];
-            }
-        }
-    }
-
-    fn add_power(&mut self, chunk: &[f64], d: usize) {
-        let n = chunk.len() / d;
-        if self.power.len() == d * d && d > 1 {
-            let power = MatMut::from_row_major_slice_mut(&mut self.power, d, d);
-            let y = MatRef::from_row_major_slice(chunk, n, d);
-            matmul(power, Accum::Add, y.transpose(), y, 1.0, Par::Seq);
-        } else {
-            for y in chunk.chunks_exact(d) {
-                self.power.iter_mut().zip(y).for_each(|(sum, y)| *sum += y * y);
-            }
-        }
     }
 }
