@@ -40,10 +40,10 @@ pub(super) struct Plan {
     /// Which states are looked at [default: exact up to 10 latents (mca: 6), else truncated]
     #[arg(long, value_enum)]
     engine: Option<Engine>,
-    /// H', latents kept per point [default: 10, at most --latents]
+    /// H', latents kept per point [default: 10 (mca: 6), at most --latents]
     #[arg(long, value_name = "COUNT")]
     selected: Option<usize>,
-    /// Most latents on at once [default: 4, at most --selected]
+    /// Most latents on at once [default: 4 (mca: 3), at most --selected]
     #[arg(long, value_name = "COUNT")]
     max_active: Option<usize>,
     /// Sweeps of a chain over the selected latents, for --engine gibbs [default: 50]
@@ -153,8 +153,10 @@ impl Plan {
         self.check_engine(engine)?;
         let (selected, max_active) = match engine {
             Engine::Truncated | Engine::Gibbs => {
-                let selected = self.selected.unwrap_or(latents.min(10));
-                (selected, self.max_active.unwrap_or(selected.min(4)))
+                // Where a state costs D, fewer of them.
+                let (few, least) = if kinds::of(self.model).sums == Sums::Shares { (6, 3) } else { (10, 4) };
+                let selected = self.selected.unwrap_or(latents.min(few));
+                (selected, self.max_active.unwrap_or(selected.min(least)))
             }
             Engine::Exact if self.selected.is_some() || self.max_active.is_some() => {
                 let advice = "leave them away, or use --engine truncated";
