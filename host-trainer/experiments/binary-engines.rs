@@ -50,12 +50,12 @@ fn engines(latents: usize) -> [(&'static str, Settings); 4] {
     let selected = latents / 2;
     let select = Settings { selected, max_active: selected, engine: Engine::Truncated, ..exact.clone() };
     let sample = Settings { engine: Engine::Gibbs, chains: 20, sweeps: 10, ..exact.clone() };
-    let both = Settings { selected, extra: 2, ..sample.clone() };
+    let both = Settings { selected, max_active: selected, extra: 2, ..sample.clone() };
     [("exact", exact), ("select", select), ("sample", sample), ("select + sample", both)]
 }
 
 fn experiment(arguments: &Arguments) -> Result<()> {
-    let trials = if arguments.quick { 2 } else { 10 };
+    let trials = if arguments.quick { 1 } else { 5 };
     println!(
         "{trials} trials each; median likelihood per point less the truth's after so many steps, bars found,\n\
          mean absolute error of pi H (truth 2) and sigma (truth 2) over the trials that find all bars\n"
@@ -150,6 +150,10 @@ fn run(settings: &Settings, as_thesis: bool, trial: usize) -> Result<Run> {
         Ok(Next::Continue)
     })?;
     let model = state.model();
+    // Nothing changed any more.
+    while curve.len() < AT.len() {
+        curve.push(likelihood(&model, &mut copy)? - true_likelihood);
+    }
     Ok(Run {
         curve,
         bars: test.found(&model).0,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 const WIDTH: usize = 60;
 const HEIGHT: usize = 40;
 /// Heights a curve can have, above and below its middle.
-const LEVELS: f64 = 20.0;
+const LEVELS: f64 = 16.0;
 
 /// Curves in rows of `columns`, each scaled to its cell.
 pub fn curves(curves: &[Vec<f64>], columns: usize) -> String {
@@ -15,7 +15,7 @@ pub fn curves(curves: &[Vec<f64>], columns: usize) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-         <g fill=\"none\" stroke=\"#146\" vector-effect=\"non-scaling-stroke\">\n"
+         <g fill=\"none\" stroke=\"#146\">\n"
     );
     for (at, curve) in curves.iter().enumerate() {
         let (x, y) = (at % columns * WIDTH + 3, at / columns * HEIGHT + HEIGHT / 2);
