@@ -55,9 +55,9 @@ fn engines(latents: usize) -> [(&'static str, Settings); 4] {
 }
 
 fn experiment(arguments: &Arguments) -> Result<()> {
-    let trials = if arguments.quick { 1 } else { 5 };
+    let (trials, points) = if arguments.quick { (1, 500) } else { (4, 2000) };
     println!(
-        "{trials} trials each; median likelihood per point less the truth's after so many steps, bars found,\n\
+        "{trials} trials each, N = {points}; median likelihood per point less the truth's after so many steps, bars found,\n\
          mean absolute error of pi H (truth 2) and sigma (truth 2) over the trials that find all bars\n"
     );
     let heads = AT.map(|at| format!("{at} steps"));
@@ -67,7 +67,7 @@ fn experiment(arguments: &Arguments) -> Result<()> {
     let table = Table::new(&names);
     for start in ["thesis", "library"] {
         for (name, settings) in engines(12) {
-            let runs = arguments.trials(trials, |trial| run(&settings, start == "thesis", trial))?;
+            let runs = arguments.trials(trials, |trial| run(&settings, start == "thesis", points, trial))?;
             let mut row = vec![start.to_owned(), name.to_owned()];
             let likelihoods = |at: usize| runs.iter().map(|run| run.curve[at]).collect::<Vec<f64>>();
             row.extend((0..AT.len()).map(|at| format!("{:+.3}", median(&likelihoods(at)))));
@@ -102,17 +102,11 @@ struct Run {
     seconds: f64,
 }
 
-fn run(settings: &Settings, as_thesis: bool, trial: usize) -> Result<Run> {
+fn run(settings: &Settings, as_thesis: bool, points: usize, trial: usize) -> Result<Run> {
     let mut rng = Rng::new(common::seed(30, trial));
     let bits = (rng.uniform::<f64>() * f64::from(1u32 << settings.latents)) as u64;
-    let test = Test {
-        kind: ModelKind::Bsc,
-        side: 6,
-        width: 1,
-        signs: Signs::Given(bits),
-        points: 2000,
-        noise: NOISE,
-    };
+    let test =
+        Test { kind: ModelKind::Bsc, side: 6, width: 1, signs: Signs::Given(bits), points, noise: NOISE };
     let (dims, h) = (test.side * test.side, test.bars());
     let mut points = test.data(&mut rng);
     let prior = 2.0 / h as f64;
