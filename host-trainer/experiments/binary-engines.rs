@@ -55,7 +55,7 @@ fn engines(latents: usize) -> [(&'static str, Settings); 4] {
 }
 
 fn experiment(arguments: &Arguments) -> Result<()> {
-    let (trials, points) = if arguments.quick { (1, 500) } else { (4, 2000) };
+    let (trials, points) = if arguments.quick { (1, 500) } else { (6, 2000) };
     println!(
         "{trials} trials each, N = {points}; median likelihood per point less the truth's after so many steps, bars found,\n\
          mean absolute error of pi H (truth 2) and sigma (truth 2) over the trials that find all bars\n"
