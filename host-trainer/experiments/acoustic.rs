@@ -5,18 +5,18 @@
 //! sigma = 0.5, both given; temperature from 5 to 1 in 200 iterations, then 200 more. It has no figures, but a picture:
 //! many fields are localised in time and frequency, others in frequency only.
 //!
-//! Here PATH is a folder of recordings (.wav, one channel). Windows have 200 samples whatever the rate: with as many
-//! dimensions the model has the same size, but at 8 kHz a window lasts 25 ms. N are drawn at random from the first nine tenths of every
-//! recording, and as many as a tenth of that for the test from the last tenth. Windows with less than a tenth of the
-//! recording's root mean square are silence and left out. 100 iterations in all. Two ways: sigma and pi given as in the
-//! paper, and both learned under the library's own schedule (temperature from 3 to 1).
+//! Here PATH is a folder of recordings (.wav, one channel). Windows have 200 samples whatever the rate, so that the model has
+//! the size of the paper's; at 8 kHz they last 25 ms, twice as long. N = 20 000 are drawn at random from the first nine
+//! tenths of every recording, and 2000 to test from the last tenth. Windows with less than a tenth of the recording's root
+//! mean square are silence and left out. There are 100 iterations in all, a few minutes each way. Two ways: sigma and pi
+//! given as in the paper, and both learned under the library's own schedule (temperature from 3 to 1).
 //!
 //! Of every field, the shortest stretch of time and the narrowest band of frequencies that have 80 % of its energy are looked
 //! for. It is localised in time when that is at most half of the window, in frequency when it is at most an eighth of all
 //! frequencies. White noise is neither; a tone is localised in frequency, a click in time. A field is dead when
 //! it is on less than a twentieth as often as fields are on average, or has less than a twentieth of their mean energy.
 //!
-//! The picture has the fields of the second way, or of the one that was finished last, the most often used first.
+//! The picture has the fields of the second way (of the first, until that is done), the most often used first.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example acoustic -- [--quick] [--picture acoustic.svg] PATH

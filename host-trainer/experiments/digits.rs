@@ -9,8 +9,10 @@
 //! Here pixels are in [0, 1] and images are drawn from those of the array, another part of MNIST. The baseline is the
 //! multiplicative updates of Lee and Seung for the squared error, 500 iterations, the better of two starts. Its
 //! coefficients are real numbers. Those of the model are 0 or 1, but a mean over states can be anything between;
-//! the more noise the model is given, the more of that. So besides sigma = 0.73 there are more and learned noise,
-//! and the error of the most probable state, where nothing is between 0 and 1.
+//! the more noise the model is given, the more of that. So there is also another sigma, a learned one, and the error of
+//! the most probable state, where nothing is between 0 and 1. `multiply` is the other rule of the paper for W >= 0. By
+//! default points that may need more than gamma parts are left out in the end, as in the paper; `all points count` does not,
+//! nor does `all states`.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example digits -- [--quick] PATH
