@@ -82,8 +82,9 @@ fn experiment(arguments: &Arguments) -> Result<()> {
             };
             let all: Vec<&Run> = runs.iter().collect();
             row.push(format!("{:.1}", mean(|run| run.bars as f64, &all)));
-            row.push(format!("{:.3}", mean(|run| run.prior_off, &full)));
-            row.push(format!("{:.3}", mean(|run| run.noise_off, &full)));
+            let off =
+                |figure| if full.is_empty() { "-".into() } else { format!("{:.3}", mean(figure, &full)) };
+            row.extend([off(|run| run.prior_off), off(|run| run.noise_off)]);
             row.push(format!("{:.1}", mean(|run| run.seconds, &all)));
             table.row(&row);
         }
@@ -130,7 +131,7 @@ fn run(settings: &Settings, as_thesis: bool, points: usize, trial: usize) -> Res
         state.current.parameters = thesis_start(&mut points, h, &mut rng)?;
     }
     // The same numbers again: the loop holds the points.
-    let mut copy = test_points(&mut points)?;
+    let mut copy = copied(&mut points)?;
     let (mut curve, mut seconds, mut begun) = (Vec::new(), 0.0, Instant::now());
     state.run(&mut points, 1, |state| {
         let (now, steps) = (&state.current, state.current.history.len());
@@ -168,7 +169,7 @@ fn thesis_start(points: &mut Points, h: usize, rng: &mut Rng) -> Result<Paramete
     Ok(Parameters::binary(ModelKind::Bsc, dictionary, d, prior, noise))
 }
 
-fn test_points(points: &mut Points) -> Result<Points> {
+fn copied(points: &mut Points) -> Result<Points> {
     let mut values = Vec::new();
     points.read(0, points.len(), &mut values)?;
     Ok(Points::new(values, points.dims()))
