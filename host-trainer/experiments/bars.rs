@@ -16,7 +16,7 @@
 mod common;
 
 use common::Arguments;
-use common::bars::Test;
+use common::bars::{Signs, Test};
 use common::table::Table;
 use spikelet::rng::Rng;
 use spikelet_trainer::Result;
@@ -36,8 +36,9 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
-    let linear = Test { kind: ModelKind::Nmf, side: 5, width: 1, signed: false, points: 500, noise: 2.0 };
-    let signed = Test { kind: ModelKind::Bsc, signed: true, ..linear };
+    let linear =
+        Test { kind: ModelKind::Nmf, side: 5, width: 1, signs: Signs::Positive, points: 500, noise: 2.0 };
+    let signed = Test { kind: ModelKind::Bsc, signs: Signs::Alternating, ..linear };
     let maximal = Test { kind: ModelKind::Mca, ..linear };
     let overlapping = Test { side: 9, width: 2, points: 400, noise: 0.0, ..maximal };
     let row = |name, test, paper| Row { name, test, latents: 10, iterations: 100, trials: 50, paper };

@@ -15,7 +15,7 @@
 mod common;
 
 use common::Arguments;
-use common::bars::Test;
+use common::bars::{Signs, Test};
 use common::mixtures::{Source, add_noise, mix};
 use common::table::{Table, median};
 use spikelet::rng::Rng;
@@ -96,9 +96,10 @@ fn found(settings: &Settings, n: usize, run: usize) -> Result<(usize, f64)> {
 /// Bars of either sign as columns, and points of them: the same in all runs.
 fn data(n: usize) -> (Vec<f64>, Vec<f64>) {
     let mut rng = Rng::new(common::seed(40, 0));
-    let test = Test { kind: ModelKind::Gsc, side: 5, width: 1, signed: false, points: n, noise: 1.0 };
-    let signs: Vec<f64> = (0..BARS).map(|_| if rng.uniform::<f64>() < 0.5 { -0.5 } else { 0.5 }).collect();
-    let truth: Vec<f64> = test.dictionary().iter().enumerate().map(|(e, w)| w * signs[e % BARS]).collect();
+    let signs = Signs::Given((rng.uniform::<f64>() * f64::from(1 << BARS)) as u64);
+    let test = Test { kind: ModelKind::Gsc, side: 5, width: 1, signs, points: n, noise: 1.0 };
+    // Of value 5.
+    let truth: Vec<f64> = test.dictionary().iter().map(|w| 0.5 * w).collect();
     let sources = Source::SpikeAndSlab(2.0 / BARS as f64).points(&mut rng, n, BARS);
     let mut data = mix(&sources, &truth, BARS);
     add_noise(&mut rng, &mut data, test.noise);

@@ -66,7 +66,8 @@ fn main() -> ExitCode {
 }
 
 fn experiment(arguments: &Arguments) -> Result<()> {
-    let recording = Recording::read(arguments.path()?)?;
+    let recording =
+        Recording::read(arguments.path("name the array (.npy) that holds the sources, one per row")?)?;
     let places = locate(arguments, &recording)?;
     as_papers(arguments, &recording, &places)?;
     everywhere(arguments, &recording)

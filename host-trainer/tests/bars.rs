@@ -4,13 +4,14 @@
 #[allow(dead_code)]
 mod bars;
 
-use bars::Test;
+use bars::{Signs, Test};
 use spikelet::rng::Rng;
 use spikelet_trainer::parameters::ModelKind;
 use spikelet_trainer::train::settings::Engine;
 use spikelet_trainer::train::{Next, Points, Settings, State};
 
-const LINEAR: Test = Test { kind: ModelKind::Nmf, side: 4, width: 1, signed: false, points: 300, noise: 1.5 };
+const LINEAR: Test =
+    Test { kind: ModelKind::Nmf, side: 4, width: 1, signs: Signs::Positive, points: 300, noise: 1.5 };
 
 /// All bars, none off by more than `most` on average, and noise and prior as they were.
 fn shown(test: Test, seed: u64, settings: impl FnOnce(Settings) -> Settings, most: f64) {
@@ -43,7 +44,7 @@ fn bars_that_add_up() {
 
 #[test]
 fn positive_and_negative_bars() {
-    let signed = Test { kind: ModelKind::Bsc, signed: true, ..LINEAR };
+    let signed = Test { kind: ModelKind::Bsc, signs: Signs::Alternating, ..LINEAR };
     let exact = |settings: Settings| Settings {
         engine: Engine::Exact,
         selected: signed.bars(),

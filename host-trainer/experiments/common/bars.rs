@@ -9,6 +9,27 @@ pub const VALUE: f64 = 10.0;
 /// A column that is off by more on average does not show the bar (002, appendix E).
 const OFF: f64 = 1.0;
 
+/// Which bars are negative.
+#[derive(Clone, Copy)]
+pub enum Signs {
+    /// None.
+    Positive,
+    /// Every other one.
+    Alternating,
+    /// Those whose bit is 1.
+    Given(u64),
+}
+
+impl Signs {
+    fn is_negative(self, bar: usize) -> bool {
+        match self {
+            Self::Positive => false,
+            Self::Alternating => bar % 2 == 1,
+            Self::Given(bits) => bits >> bar & 1 == 1,
+        }
+    }
+}
+
 /// A bars test.
 #[derive(Clone, Copy)]
 pub struct Test {
@@ -18,8 +39,7 @@ pub struct Test {
     pub side: usize,
     /// Pixels across a bar; neighbours of the same direction overlap in all but one.
     pub width: usize,
-    /// Whether every other bar is negative.
-    pub signed: bool,
+    pub signs: Signs,
     pub points: usize,
     /// Standard deviation of the noise.
     pub noise: f64,
@@ -40,7 +60,7 @@ impl Test {
             let (along, first) =
                 if bar < bars / 2 { (pixel / side, bar) } else { (pixel % side, bar - bars / 2) };
             if (first..first + self.width).contains(&along) {
-                *w = if self.signed && bar % 2 == 1 { -VALUE } else { VALUE };
+                *w = if self.signs.is_negative(bar) { -VALUE } else { VALUE };
             }
         }
         dictionary

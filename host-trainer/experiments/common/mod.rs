@@ -7,6 +7,8 @@
 //! | [`gsc`] | one start of EM, from the library's initial parameters or from those of the papers |
 //! | [`fast_ica`] | symmetric FastICA, the method to compare with |
 //! | [`jade`] | JADE, by which the samples of the papers are found again |
+//! | [`reconstruct`] | what a model leaves of points: error, latents on |
+//! | [`svg`] | many small curves as a picture |
 //! | [`table`] | figures as a Markdown table, and the few statistics that go into one |
 #![allow(dead_code)] // each experiment uses its own part
 
@@ -15,6 +17,8 @@ pub mod fast_ica;
 pub mod gsc;
 pub mod jade;
 pub mod mixtures;
+pub mod reconstruct;
+pub mod svg;
 pub mod table;
 
 use clap::Parser;
@@ -34,16 +38,18 @@ pub struct Arguments {
     /// Trials at a time; the figures do not depend on it [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// File of sources, for the experiments that need one
+    /// Picture to write, for the experiments that draw one
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
+    /// Data, for the experiments that need some
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
 }
 
 impl Arguments {
-    /// The file that was given.
-    pub fn path(&self) -> Result<&Path> {
-        let advice = "name the array (.npy) that holds the sources, one per row";
-        self.path.as_deref().ok_or_else(|| Error::input("no file was given", "PATH", advice))
+    /// The file or folder that was given; `advice` says which one is wanted.
+    pub fn path(&self, advice: &str) -> Result<&Path> {
+        self.path.as_deref().ok_or_else(|| Error::input("no data was given", "PATH", advice))
     }
 
     /// Runs trials 0, 1, ... `count` - 1 and returns what they return, in this order.

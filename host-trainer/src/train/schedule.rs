@@ -42,7 +42,9 @@ impl Settings {
     /// The part of the points that count.
     pub fn kept_at(&self, iteration: usize, prior: &[f64]) -> f64 {
         let fewer = (3.0 * self.progress(iteration) - 2.0).clamp(0.0, 1.0);
-        match self.cut && self.max_active < self.latents && fewer > 0.0 {
+        // Draws may have any number of latents on.
+        let is_truncated = self.max_active < self.latents && self.engine != Engine::Gibbs;
+        match self.cut && is_truncated && fewer > 0.0 {
             true => 1.0 - fewer * (1.0 - KEPT * at_most(prior, None, self.max_active)),
             false => 1.0,
         }

@@ -246,8 +246,9 @@ impl Settings {
             slab: self.slab != SlabForm::Unit && is_learned(Fixed::Slab),
             noise: is_learned(Fixed::Sigma2),
         };
-        // Paper 000 leaves the correction out for spike-and-slab models.
-        let truncated_at = (!self.model.kind().has_slab()).then_some(self.max_active);
+        // Paper 000 leaves the correction out for spike-and-slab models, and draws are not truncated.
+        let is_truncated = !self.model.kind().has_slab() && self.engine != Engine::Gibbs;
+        let truncated_at = is_truncated.then_some(self.max_active);
         Update { learned, guard, prior: self.prior, truncated_at, rule: self.rule }
     }
 }

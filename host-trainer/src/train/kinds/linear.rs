@@ -26,7 +26,7 @@ fn turned(matrix: &[f64], columns: usize) -> Vec<f64> {
     (0..matrix.len()).map(|e| matrix[e % rows * columns + e / rows]).collect()
 }
 
-/// Solves W (sum <x x^T>) = sum y <x>^T.
+/// Solves `W (sum <x x^T>) = sum y <x>^T`.
 pub fn dictionary(
     parameters: &Parameters,
     sums: &Statistics,
