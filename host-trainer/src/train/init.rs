@@ -30,8 +30,6 @@ pub struct Scene {
     pub covariance: Vec<f64>,
     /// Mean of the variances.
     pub variance: f64,
-    /// Largest variance in any direction.
-    pub largest: f64,
     /// Whether latents have a slab, which may have any sign.
     pub has_slab: bool,
 }
@@ -60,7 +58,9 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
         dictionary.iter_mut().for_each(|w| *w = w.max(0.0));
     }
     let variance = settings.first_noise.unwrap_or_else(|| match settings.temperature.0 {
-        first if first > 1.0 => scene.largest / (2.0 * first),
+        first if first > 1.0 => {
+            Spectrum::new(&scene.covariance, d).largest().max(scene.variance) / (2.0 * first)
+        }
         _ => scene.variance,
     });
     // Of maximal causes columns have mean 1, and the slab has the scale of the data.

@@ -13,7 +13,7 @@ use super::schedule::threshold;
 use super::settings::Settings;
 use super::statistics::Statistics;
 use super::stepwise;
-use super::whiten::{Spectrum, Whitening};
+use super::whiten::Whitening;
 use crate::parameters::Parameters;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -118,9 +118,7 @@ impl Data {
         let guard =
             Guard { noise_floor: settings.noise_floor * variance, prior_margin: 1e-9, slab_floor: 1e-6 };
         let has_slab = settings.model.kind().has_slab();
-        let cools = settings.temperature.0 > 1.0;
-        let largest = if cools { Spectrum::new(&covariance, d).largest() } else { 0.0 }.max(variance);
-        let scene = Scene { mean, covariance, variance, largest, has_slab };
+        let scene = Scene { mean, covariance, variance, has_slab };
         Ok(Self { scene, update: settings.update(guard) })
     }
 }
