@@ -7,8 +7,8 @@
 //!
 //! Latents at or above zero: the mean of the data, each entry off by a third of it (002).
 //!
-//! Or points drawn from the data. Of bars tests with maximal causes, where the mean of the data finds all causes in a
-//! third of the starts (no noise) to four fifths (noise), points find them in four fifths to all.
+//! Or points drawn from the data, the default where latents are on or off: columns differ from the beginning. The experiment
+//! `bars` has both.
 //!
 //! pi starts at two latents on at a time, at most one half. Noise starts at the data's variance: everything is noise until
 //! the dictionary explains it. Where a temperature does that, noise starts so low that at the first temperature it has half

@@ -44,8 +44,8 @@ pub struct Training {
     pub prior: PriorForm,
     /// Where a first dictionary comes from in plain EM, unless asked otherwise.
     pub init: InitForm,
-    /// First and last temperature, unless asked otherwise. The papers begin at 13 with the true noise given; with noise that is
-    /// to be learned (see [`super::init`]) 3 does as well where few latents are on, and better where all states are looked at.
+    /// First and last temperature, unless asked otherwise. The papers begin at 13, with the true noise given; here the first
+    /// noise follows from the first temperature (see [`super::init`]), and 3 was chosen by trial on bars.
     pub temperature: (f64, f64),
 }
 

@@ -8,7 +8,7 @@
 //! pi_h = mean <s_h> A / B_h              A = p(|s| <= gamma),  B_h = p(|s| <= gamma given s_h = 1)
 //! ```
 //!
-//! The second line is for truncated models (002 eq. 11-12, there for a shared pi): of points with at most gamma latents on,
+//! The second line is for truncated models (002, there for a shared pi): of points with at most gamma latents on,
 //! fewer are on than the prior says.
 //!
 //! Updates that the data cannot support are guarded, and every guard that acted is named once.

@@ -8,8 +8,8 @@
 //! others. rho = T / (T - 1) follows the temperature, so that all latents learn at first. A_dh does not change with the scale of
 //! W_dj, j = 1 ... H, so that powers are taken once per E-step, of numbers between 0 and 1.
 //!
-//! The noise is what is left of the data under the *old* dictionary: the new one does not tell without another walk. Both
-//! steps raise the free energy, whichever comes first.
+//! The noise is what is left of the data under the *old* dictionary, which is the best there is for that one: the new one does not
+//! tell without another walk.
 
 use super::super::m_step::{Update, Warning, floored};
 use super::super::statistics::Statistics;
