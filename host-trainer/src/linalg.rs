@@ -16,6 +16,12 @@ pub(crate) fn cholesky_inverse(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
     packed.iter().all(|v| v.is_finite()).then_some(packed)
 }
 
+/// The transpose of a row-major matrix with this many columns.
+pub(crate) fn transposed(matrix: &[f64], columns: usize) -> Vec<f64> {
+    let rows = matrix.len() / columns.max(1);
+    (0..matrix.len()).map(|e| matrix[e % rows * columns + e / rows]).collect()
+}
+
 /// G = W^T Sigma^-1 W (H x H, row-major).
 pub(crate) fn gram(parameters: &Parameters) -> Result<Vec<f64>> {
     let h = parameters.latents;

@@ -1,9 +1,10 @@
 //! What all lanes of an E-step share.
 
-use super::super::kinds::mca::{Strengths, by_latents};
+use super::super::kinds::mca::Strengths;
 use super::super::kinds::{self, Sums};
 use super::Task;
 use crate::Result;
+use crate::linalg::transposed;
 use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use crate::prepare::Prepared;
 use faer::linalg::matmul::matmul;
@@ -59,7 +60,7 @@ impl<'a, T: Scalar> Job<'a, T> {
             seen: match kinds::of(parameters.kind).sums {
                 Sums::Moments => Seen::Moments,
                 Sums::Shares => Seen::Shares(Strengths::new(parameters, temperature)),
-                Sums::Draws => Seen::Draws(by_latents(parameters)),
+                Sums::Draws => Seen::Draws(transposed(&parameters.dictionary, parameters.latents)),
             },
         })
     }

@@ -5,6 +5,7 @@ use super::super::kinds::ssmca::Drawn;
 use super::super::statistics::Statistics;
 use super::job::{Job, Scalar, Seen, Wanted};
 use super::scatter::add_products;
+use crate::linalg::transposed;
 use crate::parameters::Parameters;
 use crate::{Error, Result};
 use faer::linalg::matmul::matmul;
@@ -141,13 +142,9 @@ impl<T: Scalar> Lane<T> {
 
     /// The sums of all chunks.
     pub fn finish(mut self) -> (Statistics, Vec<Poor>) {
-        let h = self.sums.mean.len();
-        let by_dimensions = |rows: &[f64]| -> Vec<f64> {
-            let d = rows.len() / h.max(1);
-            (0..d * h).map(|e| rows[e % h * d + e / h]).collect()
-        };
-        self.sums.cross = by_dimensions(&self.cross.seen);
-        self.sums.share = by_dimensions(&self.cross.share);
+        let dims = self.cross.seen.len() / self.sums.mean.len().max(1);
+        self.sums.cross = transposed(&self.cross.seen, dims);
+        self.sums.share = transposed(&self.cross.share, dims);
         (self.sums, self.poor)
     }
 

@@ -8,8 +8,8 @@
 
 use super::super::m_step::{Update, Warning, floored};
 use super::super::statistics::Statistics;
-use super::mca::by_latents;
 use super::neighbours::Neighbours;
+use crate::linalg::transposed;
 use crate::parameters::{NoiseCov, Parameters};
 use faer::linalg::solvers::Solve;
 use faer::{Mat, MatRef, Side};
@@ -19,12 +19,6 @@ const MANY: usize = 2048;
 
 /// How often every column of so many is improved in an M-step.
 const SWEEPS: usize = 5;
-
-/// Rows to columns.
-fn turned(matrix: &[f64], columns: usize) -> Vec<f64> {
-    let rows = matrix.len() / columns;
-    (0..matrix.len()).map(|e| matrix[e % rows * columns + e / rows]).collect()
-}
 
 /// Solves `W (sum <x x^T>) = sum y <x>^T`.
 pub fn dictionary(
@@ -36,10 +30,10 @@ pub fn dictionary(
 ) -> Vec<f64> {
     let (d, h) = (parameters.dims, parameters.latents);
     if h > MANY {
-        let mut by_latents = by_latents(parameters);
-        let cross = turned(&sums.cross, h);
+        let mut by_latents = transposed(&parameters.dictionary, h);
+        let cross = transposed(&sums.cross, h);
         Neighbours::new(sums).improve(&mut by_latents, &cross, dead, SWEEPS);
-        return turned(&by_latents, d);
+        return transposed(&by_latents, d);
     }
     let scale = (0..h).map(|i| sums.second_moment(i, i)).fold(0.0, f64::max);
     // A dead latent keeps its column: its row of the system says W_h = W_h.
@@ -75,7 +69,7 @@ pub fn noise(new: &Parameters, sums: &Statistics, floor: f64, warnings: &mut Vec
     let w = |i: usize, j: usize| new.dictionary[i * h + j];
     // W (sum <x x^T>), one row per dimension
     let spread = match h > MANY {
-        true => turned(&Neighbours::new(sums).product(&by_latents(new), d), d),
+        true => transposed(&Neighbours::new(sums).product(&transposed(&new.dictionary, h), d), d),
         false => {
             let moments = Mat::from_fn(h, h, |i, j| sums.second_moment(i, j));
             let product = MatRef::from_row_major_slice(&new.dictionary, d, h) * moments;

@@ -13,6 +13,7 @@
 
 use super::super::m_step::{Update, Warning, floored};
 use super::super::statistics::Statistics;
+use crate::linalg::transposed;
 use crate::parameters::{NoiseCov, Parameters};
 use spikelet::Inference;
 use spikelet::math::Real;
@@ -42,18 +43,12 @@ impl Strengths {
         let temperature = temperature.max(COLDEST);
         let rho = temperature / (temperature - 1.0);
         let largest: Vec<f64> = parameters.dictionary.chunks_exact(h).map(strongest).collect();
-        let w = by_latents(parameters);
+        let w = transposed(&parameters.dictionary, h);
         let relative = |e: usize| if largest[e % d] > 0.0 { w[e] / largest[e % d] } else { 0.0 };
         let below: Vec<f64> = (0..h * d).map(|e| relative(e).powf(rho - 1.0)).collect();
         let power = (0..h * d).map(|e| below[e] * relative(e)).collect();
         Self { dims: d, w, below, power, rho }
     }
-}
-
-/// W by latents. (H x D)
-pub(crate) fn by_latents(parameters: &Parameters) -> Vec<f64> {
-    let (d, h) = (parameters.dims, parameters.latents);
-    (0..h * d).map(|e| parameters.dictionary[e % d * h + e / d]).collect()
 }
 
 fn strongest(strengths: &[f64]) -> f64 {

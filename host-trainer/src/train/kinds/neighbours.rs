@@ -73,6 +73,7 @@ impl Neighbours {
 mod tests {
     use super::super::linear;
     use super::*;
+    use crate::linalg::transposed;
     use crate::parameters::{ModelKind, NoiseCov, Parameters};
     use crate::train::{Guard, Learned, Update};
     use spikelet::rng::Rng;
@@ -91,8 +92,7 @@ mod tests {
         sums.second[Statistics::place(4, 1)] = 0.0;
         sums.cross = random(d * h);
         let dead = [false, false, true, false, false];
-        let turned = |m: &[f64]| -> Vec<f64> { (0..h * d).map(|e| m[e % d * h + e / d]).collect() };
-        let start = turned(&model.dictionary);
+        let start = transposed(&model.dictionary, h);
         for (e, value) in Neighbours::new(&sums).product(&start, d).into_iter().enumerate() {
             let direct: f64 = (0..h).map(|j| sums.second_moment(e / d, j) * start[j * d + e % d]).sum();
             assert!((value - direct).abs() < 1e-12);
@@ -100,10 +100,13 @@ mod tests {
         // The exact solver takes a dead latent as never on together with others.
         (0..h).filter(|&i| i != 2).for_each(|i| sums.second[Statistics::place(2, i)] = 0.0);
         let mut improved = start;
-        Neighbours::new(&sums).improve(&mut improved, &turned(&sums.cross), &dead, 500);
+        Neighbours::new(&sums).improve(&mut improved, &transposed(&sums.cross, h), &dead, 500);
         let free = Guard { noise_floor: 0.0, prior_margin: 0.0, slab_floor: 0.0 };
         let update = Update::new(Learned::NOTHING, free);
         let exact = linear::dictionary(&model, &sums, &dead, &update, &mut Vec::new());
-        improved.iter().zip(turned(&exact)).for_each(|(a, b)| assert!((a - b).abs() < 1e-9, "{a} {b}"));
+        improved
+            .iter()
+            .zip(transposed(&exact, h))
+            .for_each(|(a, b)| assert!((a - b).abs() < 1e-9, "{a} {b}"));
     }
 }
