@@ -10,7 +10,7 @@
 //! has new data and new random parameters.
 //!
 //! ```text
-//! cargo run --release -p spikelet-trainer --example bars -- [--quick]
+//! cargo run --release -p spikelet-trainer --example bars -- [--quick] [--skip ROWS]
 //! ```
 
 mod common;
@@ -72,7 +72,7 @@ fn experiment(arguments: &Arguments) -> Result<()> {
     let methods = ["given noise and prior", "all learned          ", "best of 4 starts     "];
     let columns = ["test               ", "N", "bars"];
     let table = Table::new(&[&columns[..], &methods[..], &["paper         "]].concat());
-    for row in rows() {
+    for row in rows().into_iter().skip(arguments.skip) {
         // Overlapping bars take minutes.
         if arguments.quick && row.latents > 10 {
             continue;

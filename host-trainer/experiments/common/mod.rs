@@ -38,6 +38,9 @@ pub struct Arguments {
     /// Trials at a time; the figures do not depend on it [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Rows of the table to leave out at its beginning, to go on where a run was stopped
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    pub skip: usize,
     /// Picture to write, for the experiments that draw one
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
