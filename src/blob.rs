@@ -39,7 +39,7 @@
 //! | `SELP`, `SELO` | as `DICT`, H | independent selection: precisions and offsets; cosine selection: `SELO` holds the scales |
 //! | `STAT` | see [`StateTable`] | per-state records |
 //! | `prov` | text | UTF-8: where the model came from |
-//! | `fram` | | reserved: rate, frame, hop and transform of a stream |
+//! | `fram` | 16 bytes | how recordings and pictures become points, see [`Frame`]; may be absent |
 //! | `grps` | | reserved: names of sources and which latents belong to them |
 //!
 //! **Compatibility.** A reader refuses another format version. Within a version, revisions only add
@@ -50,6 +50,7 @@
 //! Hostile bytes end here: any byte string gives a checked [`Model`] or a [`BlobError`].
 
 use crate::error::ModelError;
+use crate::frame::Frame;
 use crate::model::{Model, Noise, Selection, Shape, StateTable, States};
 
 pub use crate::model::Kind;
@@ -123,6 +124,7 @@ pub struct Blob<'a> {
     revision: u16,
     len: usize,
     provenance: &'a str,
+    frame: Option<Frame>,
 }
 
 impl<'a> Blob<'a> {
@@ -202,7 +204,8 @@ impl<'a> Blob<'a> {
         .map_err(BlobError::Model)?;
         let text = sections.find("prov").unwrap_or(&[]);
         let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
-        Ok(Self { model, slab, revision: u16_at(bytes, 6), len: bytes.len(), provenance })
+        let frame = sections.find("fram").map(|bytes| Frame::parse(bytes, model.shape.dims)).transpose()?;
+        Ok(Self { model, slab, revision: u16_at(bytes, 6), len: bytes.len(), provenance, frame })
     }
 
     /// The model, ready for inference.
@@ -228,6 +231,11 @@ impl<'a> Blob<'a> {
     /// Where the model came from, in the words of whoever made it.
     pub fn provenance(&self) -> &'a str {
         self.provenance
+    }
+
+    /// How data becomes points, if the model says so.
+    pub fn frame(&self) -> Option<Frame> {
+        self.frame
     }
 
     /// Length in bytes.

@@ -23,7 +23,7 @@
 //! | [`gibbs`] | the selected latents | the same by sampling, where states are too many or have no closed form |
 //! | [`Inference`] | | all of it, for one stream |
 //!
-//! Beside them: [`math`] (precisions, exp, ln), `normal` (parts of the bell), [`rng`] (seeded random numbers), [`model`], `engine`, [`cost`] (bounds
+//! Beside them: [`math`] (precisions, exp, ln), `normal` (parts of the bell), [`rng`] (seeded random numbers), [`model`], [`frame`] (how data becomes points), `engine`, [`cost`] (bounds
 //! on work), [`capacity`], and `factor` (a Cholesky factor that grows).
 #![no_std]
 // `!(x > y)` is meant as it stands: NaN must take the branch of what is refused.
@@ -41,6 +41,7 @@ pub mod rng;
 mod slices;
 
 pub mod capacity;
+pub mod frame;
 pub mod model;
 
 pub mod blob;

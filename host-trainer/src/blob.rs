@@ -3,10 +3,37 @@
 use crate::parameters::SlabCov;
 use crate::prepare::Prepared;
 use spikelet::blob::{ALIGN, ENTRY_LEN, HEADER_LEN, MAGIC, Slab, VERSION, crc32};
+use spikelet::frame::Frame;
 use spikelet::model::{Noise, Selection, States};
 
+/// What a blob says about its model beside the numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct About<'a> {
+    /// Where it came from.
+    pub provenance: &'a str,
+    /// How data becomes points, if that is known.
+    pub frame: Option<Frame>,
+}
+
+impl<'a> From<&'a str> for About<'a> {
+    fn from(provenance: &'a str) -> Self {
+        Self { provenance, frame: None }
+    }
+}
+
+impl<'a> From<&'a String> for About<'a> {
+    fn from(provenance: &'a String) -> Self {
+        provenance.as_str().into()
+    }
+}
+
 /// A blob from a prepared model; `slab` is how its slab was given, if it has one.
-pub fn write(prepared: &Prepared<f32>, slab: &SlabCov, provenance: &str) -> crate::Result<Vec<u8>> {
+pub fn write<'a>(
+    prepared: &Prepared<f32>,
+    slab: &SlabCov,
+    about: impl Into<About<'a>>,
+) -> crate::Result<Vec<u8>> {
+    let about = about.into();
     let model = prepared.model()?;
     let shared;
     let noise = match model.noise {
@@ -47,7 +74,8 @@ pub fn write(prepared: &Prepared<f32>, slab: &SlabCov, provenance: &str) -> crat
     if let States::Table(table) = model.states {
         sections.push((b"STAT", bytes(table.records)));
     }
-    sections.push((b"prov", provenance.as_bytes().to_vec()));
+    sections.extend(about.frame.map(|frame| (b"fram", frame.bytes().to_vec())));
+    sections.push((b"prov", about.provenance.as_bytes().to_vec()));
 
     let shape = model.shape;
     let slab = match slab {

@@ -2,13 +2,16 @@
 //!
 //! In come arguments, out go files, lines on stdout and an exit status: 0, 2 for bad usage or input, 1 for a failure
 //! while running. Errors are one line on stderr, `error: what is wrong: where: what to do`. What several commands
-//! need is beside them: `model_file` (a blob from disk), `given` (parameters as numbers or arrays), `engine` (points
+//! need is beside them: `model_file` (a blob from disk), `given` (parameters as numbers or arrays), `framing` (how data becomes
+//! points, as flags), `engine` (points
 //! through the core), `sampling` (its settings as flags), `results` (the arrays they make), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
 
 mod demo;
+mod denoise;
 mod engine;
 mod eval;
 mod export;
+mod framing;
 mod given;
 mod import;
 mod infer;
@@ -49,6 +52,7 @@ enum Command {
     Import(import::Import),
     Train(train::Train),
     Infer(infer::Infer),
+    Denoise(denoise::Denoise),
     Inspect(inspect::Inspect),
     Eval(eval::Eval),
     Export(export::Export),
@@ -69,6 +73,7 @@ pub fn main() -> ExitCode {
         Command::Import(command) => command.run(),
         Command::Train(command) => command.run(),
         Command::Infer(command) => command.run(),
+        Command::Denoise(command) => command.run(),
         Command::Inspect(command) => command.run(),
         Command::Eval(command) => command.run(),
         Command::Export(command) => command.run(),

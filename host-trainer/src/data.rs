@@ -7,17 +7,24 @@
 //! |---|---|---|
 //! | `.npy` | floats, integers and truth values of any width and byte order, C or Fortran order, 1 or 2 axes | a row |
 //! | `.csv` | comma, semicolon or tab; with or without a header | a row |
-//! | `.wav` | 8, 16, 24, 32-bit integers, 32 and 64-bit floats | a sample of every channel |
+//! | `.wav` | 8, 16, 24, 32-bit integers, 32 and 64-bit floats | a sample of every channel, or a window of one |
+//! | `.png` | grey or colour, 1 to 16 bits | a patch of one colour |
 //!
-//! [`Source`] reads a piece at a time, so an array or recording may be larger than memory (tables are held whole);
+//! Windows and patches are [`Pieces`] of a [`Sheet`], cut as a [`Frame`] says; pixels may also come as `.npy`.
+//!
+//! [`Source`] reads a piece at a time, so an array or recording may be larger than memory (tables, pictures
+//! and recordings cut into windows are held whole);
 //! [`Points`] is the whole of it. Beside the numbers that are asked for, memory holds one block of 96 KiB.
 //!
 //! Everything a file can have wrong ends here, as an [`Error`] with exit status 2 that names the place: sizes are
 //! compared with the length of the file before anything is allocated, and NaN and infinity are refused.
 
 mod npy;
+mod picture;
+mod pieces;
 mod scalar;
 mod section;
+mod sheet;
 mod table;
 mod wav;
 mod write;
@@ -26,10 +33,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 pub use npy::{Array, read_array};
+pub use pieces::{Mosaic, Pieces};
+pub use sheet::{Kind as SheetKind, Sheet};
 pub use write::{npy_f32, npy_f64, npy_i64, write_npy_f32, write_npy_f64, write_npy_i64, write_wav};
 
 use crate::error::{Error, Result};
+use crate::files::ending;
 use npy::Npy;
+use spikelet::frame::{Form, Frame};
 use wav::Wav;
 
 /// All points of a file, in memory.
@@ -84,14 +95,14 @@ enum Reader {
     Npy(Npy),
     Table(Vec<f64>),
     Wav(Wav),
+    Pieces(Box<Pieces>),
 }
 
 impl Source {
     /// Opens a file and checks everything but the numbers themselves (a table is read and checked whole).
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
-        let (points, dims, rate, reader) = match ending.as_deref() {
+        let (points, dims, rate, reader) = match ending(path).as_deref() {
             Some("npy") => {
                 let npy = Npy::open(path)?;
                 let (points, dims) = npy.points_and_dims(path)?;
@@ -105,17 +116,50 @@ impl Source {
                 let wav = Wav::open(path)?;
                 (wav.points, wav.channels, Some(wav.rate), Reader::Wav(wav))
             }
+            Some("png") => {
+                open_file(path)?;
+                let advice = "say --patch 8x8 when the model is made, or another size";
+                return Err(Error::input(
+                    "a picture is cut into patches of no known size",
+                    path.display(),
+                    advice,
+                ));
+            }
             _ => {
                 // A wrong name is the likelier slip than a wrong ending, so it is told first.
                 open_file(path)?;
                 return Err(Error::input(
-                    "the ending of the name is not one of .npy, .csv, .wav",
+                    "the ending of the name is not one of .npy, .csv, .wav, .png",
                     path.display(),
                     "convert or rename the file",
                 ));
             }
         };
         Ok(Self { path: path.to_path_buf(), points, dims, rate, reader })
+    }
+
+    /// Opens a file whose points are made as `frame` says: single samples as by [`Source::open`], or pieces of a picture
+    /// or recording, patches every `step` pixels.
+    pub fn open_framed(path: impl AsRef<Path>, frame: Option<&Frame>, step: usize) -> Result<Self> {
+        let path = path.as_ref();
+        let Some(frame) = frame.filter(|frame| frame.form != Form::Samples) else {
+            return Self::open(path);
+        };
+        let pieces = Box::new(Pieces::open(path, frame, step)?);
+        let rate = match pieces.sheet().kind {
+            SheetKind::Recording(rate) => Some(rate),
+            _ => None,
+        };
+        let (points, dims) = (pieces.len(), pieces.dims());
+        Ok(Self { path: path.to_path_buf(), points, dims, rate, reader: Reader::Pieces(pieces) })
+    }
+
+    /// The picture or recording that the points are pieces of, if they are.
+    pub fn pieces(&self) -> Option<&Pieces> {
+        match &self.reader {
+            Reader::Pieces(pieces) => Some(pieces),
+            _ => None,
+        }
     }
 
     /// How many points the file holds, at least 1.
@@ -166,6 +210,10 @@ impl Source {
                 Ok(())
             }
             Reader::Wav(wav) => wav.read_samples(start, count, chunk),
+            Reader::Pieces(pieces) => {
+                pieces.read(start, count, chunk);
+                Ok(())
+            }
         }
         .map_err(|cause| Error::reading(&self.path, &cause))?;
         match chunk.iter().position(|value| !value.is_finite()) {

@@ -171,5 +171,10 @@ fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
+/// What follows the last dot of a name, in small letters.
+pub fn ending(path: &Path) -> Option<String> {
+    path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase)
+}
+
 #[cfg(test)]
 mod tests;

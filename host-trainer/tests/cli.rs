@@ -12,6 +12,8 @@ mod eval;
 mod export;
 #[path = "cli/kinds.rs"]
 mod kinds;
+#[path = "cli/pictures.rs"]
+mod pictures;
 #[path = "cli/refused.rs"]
 mod refused;
 #[path = "cli/sampling.rs"]

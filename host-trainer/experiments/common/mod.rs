@@ -55,10 +55,15 @@ impl Arguments {
         self.path.as_deref().ok_or_else(|| Error::input("no data was given", "PATH", advice))
     }
 
+    /// How many threads to compute on.
+    pub fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        self.threads.map_or_else(cores, usize::from)
+    }
+
     /// Runs trials 0, 1, ... `count` - 1 and returns what they return, in this order.
     pub fn trials<T: Send>(&self, count: usize, trial: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
-        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let threads = self.threads.map_or_else(cores, usize::from).min(count);
+        let threads = self.threads().min(count);
         let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let work = || {
             loop {

@@ -61,7 +61,8 @@ impl Demo {
         let header = c_header(&Symbol::of_file("model.h".as_ref()), &blob, &bytes);
         let mixture: Vec<f64> = scene.mixture.iter().map(|&y| f64::from(y)).collect();
         let posteriors =
-            engine::infer(blob.model(), Engine::Truncated, &mixture, 1, 0, "the demo's mixture")?.remove(0);
+            engine::infer(blob.model(), Engine::Truncated, &mixture, 1, 0, "the demo's mixture", false)?
+                .remove(0);
 
         let report = report(&scene, &parameters, &posteriors)?;
         let written = self.write(&scene, &parameters, &bytes, &header, &posteriors, blob.model().shape)?;

@@ -42,7 +42,7 @@ pub(super) fn operations(model: &Model<'_, f32>, engine: Engine) -> u64 {
 }
 
 /// Posteriors of `points` (N x D), in order, in about equal parts of at most `threads`. `first` is the number of the
-/// first point and `name` that of the data, for errors.
+/// first point and `name` that of the data, for errors; `reconstruct` asks for the points without noise.
 pub(super) fn infer(
     model: Model<'_, f32>,
     engine: Engine,
@@ -50,19 +50,20 @@ pub(super) fn infer(
     threads: usize,
     first: usize,
     name: &str,
+    reconstruct: bool,
 ) -> Result<Vec<Posteriors>> {
     let dims = model.shape.dims;
     let part = (points.len() / dims).div_ceil(threads).max(1);
     let parts = || points.chunks(part * dims).zip((first..).step_by(part));
     if threads == 1 {
         return parts()
-            .map(|(points, first)| infer_part(model, engine, points, first, name, false))
+            .map(|(points, first)| infer_part(model, engine, points, first, name, reconstruct))
             .collect();
     }
     thread::scope(|scope| {
         let spawn = |(points, first)| {
             thread::Builder::new()
-                .spawn_scoped(scope, move || infer_part(model, engine, points, first, name, false))
+                .spawn_scoped(scope, move || infer_part(model, engine, points, first, name, reconstruct))
                 .map_err(|cause| {
                     Error::run(format_args!("no more threads ({cause})"), "--threads", "ask for fewer")
                 })

@@ -9,10 +9,10 @@ mod tally;
 
 use super::engine::{self, truncated};
 use super::given::matrix;
-use super::model_file::ModelFile;
+use super::model_file::{ModelFile, same_dims};
 use super::output::{Progress, print};
-use crate::data::Source;
-use crate::metrics::amari;
+use crate::data::{Mosaic, Source};
+use crate::metrics::{amari, psnr_db};
 use crate::{Error, Result};
 use facts::{Facts, Noises};
 use reference::{Reference, ReferenceIs};
@@ -20,6 +20,9 @@ use spikelet::Shape;
 use spikelet::model::{Model, Noise, States};
 use std::path::PathBuf;
 use tally::{Tally, Task};
+
+/// Largest number of a pixel.
+const PIXEL_PEAK: f64 = 255.0;
 
 /// All states are looked at for up to this many latents.
 const MOST_LATENTS_FOR_QUALITY: usize = 12;
@@ -46,7 +49,7 @@ Figures (the names are those of --json, where one that does not apply is absent 
                     more dimensions than latents, the pseudo-inverse; absent with fewer
   reference_snr_db  --reference with D columns, the data without noise: this over what W<s.z> leaves of it;
                     noisy_snr_db is the same for the data as they came
-  psnr_db           ... and the peak (--peak) over it; not for recordings
+  psnr_db           ... and the peak (--peak) over it; not for recordings. Of a picture the one that the patches make
   si_sdr_db         --reference with H columns, the true sources: of each the SI-SDR of its latent. The pair with the
                     highest is matched first, then the best of what is left; the sign does not matter.
                     si_sdr_latents has the latents. A source that is silent has null
@@ -59,7 +62,8 @@ pub(super) struct Eval {
     /// The model, made by `spikelet train` or `spikelet import`
     #[arg(value_name = "MODEL.spk")]
     model: PathBuf,
-    /// Points: .npy (N x D), .csv (a row each) or .wav (a sample of all channels each)
+    /// Points: .npy (N x D), .csv (a row each), .wav (a sample of all channels each); windows of .wav and patches of .png as
+    /// the model was made for
     #[arg(value_name = "DATA")]
     data: PathBuf,
     /// The true dictionary (D x H)
@@ -71,7 +75,7 @@ pub(super) struct Eval {
     /// What the columns of the reference are; sources may be fewer than latents [default: by their number]
     #[arg(long, value_name = "NAME", requires = "reference")]
     reference_is: Option<ReferenceIs>,
-    /// Peak for psnr_db, such as 255 [default: largest minus smallest value of the reference]
+    /// Peak for psnr_db, such as 1 [default: 255 for pictures, else largest minus smallest value of the reference]
     #[arg(long, value_name = "NUMBER", requires = "reference")]
     peak: Option<f64>,
     /// H', latents kept per point [default: the model's]
@@ -95,20 +99,23 @@ impl Eval {
             return Err(Error::input(format_args!("{peak} cannot be a peak"), "--peak", advice));
         }
         let file = ModelFile::read(&self.model)?;
-        let model = truncated(file.blob()?.model(), self.selected, self.max_active)?;
+        let blob = file.blob()?;
+        let model = truncated(blob.model(), self.selected, self.max_active)?;
         let mut notes = Vec::new();
         // Small files first: what is wrong with them shows before the long work.
         let amari = self.amari(&model, &mut notes)?;
-        let mut source = Source::open(&self.data)?;
-        if source.dims() != model.shape.dims {
-            let what =
-                format!("the points have {} dimensions, the model {}", source.dims(), model.shape.dims);
-            let place = format!("{} and {}", self.data.display(), self.model.display());
-            let advice = "give N points as N x D, and a model made for such data";
-            return Err(Error::input(what, place, advice));
-        }
+        let frame = blob.frame();
+        let mut source = Source::open_framed(&self.data, frame.as_ref(), 1)?;
+        same_dims(&source, &model, &self.model)?;
         let mut reference = match &self.reference {
-            Some(path) => Some(Reference::open(path, self.reference_is, &source, model.shape, &mut notes)?),
+            Some(path) => Some(Reference::open(
+                path,
+                self.reference_is,
+                &source,
+                frame.as_ref(),
+                model.shape,
+                &mut notes,
+            )?),
             None => None,
         };
         let exact = over_all_states(model);
@@ -116,8 +123,12 @@ impl Eval {
             notes.push(format!("no quality: {why}"));
         }
         let name = self.data.display().to_string();
-        let task = Task { model, exact: exact.ok().flatten(), name: &name };
-        let tally = self.tally(&task, &mut source, reference.as_mut())?;
+        // Of pieces that overlap, what counts is the whole that they make.
+        let pieces = reference.as_ref().filter(|kind| kind.clean).and(source.pieces()).cloned();
+        let mut mosaic = pieces.as_ref().map(Mosaic::new);
+        let exact_model = exact.ok().flatten();
+        let task = Task { model, exact: exact_model, name: &name, keep: mosaic.is_some() };
+        let tally = self.tally(&task, &mut source, reference.as_mut(), mosaic.as_mut())?;
 
         let mut facts = Facts::new(&tally, source.points(), model.shape);
         facts.quality = match exact {
@@ -131,6 +142,10 @@ impl Eval {
             // Of recordings nobody tells the peak ratio, unless asked to.
             let wanted = self.peak.is_some() || source.rate().is_none();
             facts.compare(&tally, reference, wanted.then_some(self.peak), &mut notes);
+            if let (Some(mosaic), Some(truth), true) = (mosaic, reference.source.pieces(), wanted) {
+                let (whole, truth) = (mosaic.finish(), truth.sheet());
+                facts.psnr_db = psnr_db(self.peak.unwrap_or(PIXEL_PEAK), whole.mean_square_error(truth));
+            }
         }
         facts.notes = notes;
         if self.json {
@@ -172,6 +187,7 @@ impl Eval {
         task: &Task<'_>,
         source: &mut Source,
         mut reference: Option<&mut Reference>,
+        mut mosaic: Option<&mut Mosaic<'_>>,
     ) -> Result<Tally> {
         let Shape { dims, latents, .. } = task.model.shape;
         let (points, threads) = (source.points(), self.threads.map_or_else(engine::all_cores, usize::from));
@@ -193,8 +209,13 @@ impl Eval {
             }
             let parts =
                 task.blocks(&chunk, reference.as_deref().map(|kind| (kind, &truth[..])), block, first);
+            let mut at = first;
             for tally in tally::all(task, parts, threads)? {
                 total.add(&tally);
+                if let Some(mosaic) = mosaic.as_deref_mut() {
+                    mosaic.add(at, &tally.reconstruction);
+                    at += tally.reconstruction.len() / dims;
+                }
             }
             first += count;
             progress.advance(count);

@@ -1,16 +1,19 @@
 //! `spikelet import`: a blob from parameters that came from elsewhere.
 
+use super::framing::Framing;
 use super::given::{Covariance, Given, matrix};
 use super::model_file::{ModelFile, arena_bytes};
 use super::output::{print, refuse_overwriting};
+use crate::blob::About;
 use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use crate::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
 use crate::{Error, Result, blob, files};
 use clap::ValueEnum;
 use spikelet::Gibbs;
 use spikelet::capacity::MAX_ACTIVE;
+use spikelet::frame::{Form, Frame};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Up to this many latents every state is looked at unless flags say otherwise: 256 states.
 const SMALL: usize = 8;
@@ -67,6 +70,8 @@ pub(super) struct Import {
     /// Whether the H x H matrix W^T Sigma^-1 W is part of the model: more flash, fewer operations
     #[arg(long, value_enum, default_value = "auto")]
     gram: GramName,
+    #[command(flatten)]
+    framing: Framing,
     /// Where the model came from; kept in it as text [default: the version of spikelet and the name of W]
     #[arg(long, value_name = "TEXT")]
     provenance: Option<String>,
@@ -97,7 +102,9 @@ impl Import {
                 format!("spikelet {} import of {file}", env!("CARGO_PKG_VERSION"))
             }
         };
-        let bytes = build(&parameters, &options, &provenance)?;
+        let frame = self.framing.frame(kind)?;
+        frame.iter().try_for_each(|frame| frame_fits(frame, parameters.dims, &self.w))?;
+        let bytes = build(&parameters, &options, About { provenance: &provenance, frame })?;
         files::write_atomically(&self.out, |writer| writer.write_all(&bytes))?;
 
         let file = ModelFile::new(self.out.display().to_string(), &bytes);
@@ -198,8 +205,26 @@ impl Import {
     }
 }
 
+/// Refuses patches or windows that are no columns of the dictionary.
+fn frame_fits(frame: &Frame, dims: usize, w: &Path) -> Result<()> {
+    let (flag, size) = match frame.form {
+        Form::Windows { length, .. } => ("--frame", length as usize),
+        Form::Patches { width, height } => ("--patch", width as usize * height as usize),
+        _ => return Ok(()),
+    };
+    if size == dims {
+        return Ok(());
+    }
+    let what = format!("{size} numbers in a point, and {dims} rows of the dictionary");
+    Err(Error::input(what, format_args!("{flag} and {}", w.display()), "make them equal"))
+}
+
 /// Parameters to the bytes of a blob.
-pub(super) fn build(parameters: &Parameters, options: &Options, provenance: &str) -> Result<Vec<u8>> {
+pub(super) fn build<'a>(
+    parameters: &Parameters,
+    options: &Options,
+    about: impl Into<About<'a>>,
+) -> Result<Vec<u8>> {
     let prepared = Prepared::<f32>::new(parameters, options)?;
-    blob::write(&prepared, &parameters.slab_cov, provenance)
+    blob::write(&prepared, &parameters.slab_cov, about)
 }

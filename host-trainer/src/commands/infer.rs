@@ -3,14 +3,14 @@
 //! Data is read and results are written a piece at a time, so neither has to fit in memory.
 
 use super::engine::{self, sampled, truncated};
-use super::model_file::ModelFile;
+use super::model_file::{ModelFile, same_dims};
 use super::output::{Folder, Progress, print, refuse_overwriting};
 use super::results::RESULTS;
 use super::sampling::Sampling;
 use crate::data::Source;
 use crate::files::Writer;
 use crate::{Error, Result};
-use spikelet::{Engine, Model, Shape};
+use spikelet::{Engine, Model};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -39,7 +39,8 @@ pub(super) struct Infer {
     /// The model, made by `spikelet import`
     #[arg(value_name = "MODEL.spk")]
     model: PathBuf,
-    /// Points: .npy (N x D), .csv (a row each) or .wav (a sample of all channels each)
+    /// Points: .npy (N x D), .csv (a row each), .wav (a sample of all channels each); windows of .wav and patches of .png as
+    /// the model was made for
     #[arg(value_name = "DATA")]
     data: PathBuf,
     /// Folder for the results; created when it does not exist
@@ -61,20 +62,15 @@ pub(super) struct Infer {
 impl Infer {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
-        let model = file.blob()?.model();
+        let blob = file.blob()?;
+        let model = blob.model();
         let model = match self.sampling.is_chosen(&model) {
             true => sampled(model, self.selected)?,
             false => truncated(model, self.selected, self.max_active)?,
         };
         let engine = self.sampling.engine(&model, self.max_active)?;
-        let mut source = Source::open(&self.data)?;
-        if source.dims() != model.shape.dims {
-            let what =
-                format!("the points have {} dimensions, the model {}", source.dims(), model.shape.dims);
-            let place = format!("{} and {}", self.data.display(), self.model.display());
-            let advice = "give N points as N x D, and a model made for such data";
-            return Err(Error::input(what, place, advice));
-        }
+        let mut source = Source::open_framed(&self.data, blob.frame().as_ref(), 1)?;
+        same_dims(&source, &model, &self.model)?;
         let folder = Folder::create(&self.out_dir)?;
         let names = RESULTS.map(|result| result.name);
         for name in names {
@@ -97,13 +93,10 @@ impl Infer {
         source: &mut Source,
         writers: &mut [&mut Writer],
     ) -> Result<()> {
-        let Shape { dims, latents, .. } = model.shape;
         let (points, name) = (source.points(), self.data.display().to_string());
         let fail = |cause: io::Error| Error::writing(&self.out_dir, &cause);
         let threads = self.threads.map_or_else(engine::all_cores, usize::from);
-        let by_work = (PIECE_OPERATIONS / engine::operations(&model, engine).max(1)) as usize;
-        let by_memory = PIECE_NUMBERS / (dims + 5 * latents);
-        let piece = threads * by_work.min(by_memory / threads).max(1);
+        let piece = piece_points(&model, engine, threads);
         for (writer, result) in writers.iter_mut().zip(&RESULTS) {
             result.start(writer, points, model.shape).map_err(fail)?;
         }
@@ -112,7 +105,7 @@ impl Infer {
         let mut first = 0;
         while first < points {
             let count = source.read_chunk(first, piece, &mut chunk)?;
-            for posteriors in engine::infer(model, engine, &chunk, threads, first, &name)? {
+            for posteriors in engine::infer(model, engine, &chunk, threads, first, &name, false)? {
                 for (writer, result) in writers.iter_mut().zip(&RESULTS) {
                     writer.write_all(&(result.rows)(&posteriors)).map_err(fail)?;
                 }
@@ -122,4 +115,11 @@ impl Infer {
         }
         Ok(())
     }
+}
+
+/// Points that are worked on between two steps of the progress bar.
+pub(super) fn piece_points(model: &Model<'_, f32>, engine: Engine, threads: usize) -> usize {
+    let by_work = (PIECE_OPERATIONS / engine::operations(model, engine).max(1)) as usize;
+    let by_memory = PIECE_NUMBERS / (2 * model.shape.dims + 5 * model.shape.latents);
+    threads * by_work.min(by_memory / threads).max(1)
 }

@@ -55,7 +55,9 @@ struct Facts<'a> {
     version: u16,
     revision: u16,
     groups: [(); 0],
-    rate: Option<f64>,
+    rate: Option<u32>,
+    /// How data becomes points.
+    frame: Option<String>,
     provenance: &'a str,
 }
 
@@ -148,9 +150,15 @@ impl<'a> Facts<'a> {
             version: VERSION,
             revision: blob.revision(),
             groups: [],
-            rate: None,
+            rate: blob.frame().map(|frame| frame.rate).filter(|&rate| rate > 0),
+            frame: blob.frame().map(|frame| names::frame(&frame)),
             provenance: blob.provenance(),
         }
+    }
+
+    fn points_are(&self) -> String {
+        let frame = self.frame.as_deref().unwrap_or("not known");
+        self.rate.map_or(frame.into(), |rate| format!("{frame}, {rate} a second"))
     }
 
     fn table(&self, name: &str) -> String {
@@ -196,6 +204,7 @@ impl<'a> Facts<'a> {
                 "states in a table",
                 cost(self.table) + if self.state_source == "table" { " (this model)" } else { "" },
             ),
+            ("points are", self.points_are()),
             ("blob format", format!("version {}, revision {}", self.version, self.revision)),
             ("provenance", printable(self.provenance)),
         ];

@@ -3,10 +3,11 @@
 //! In comes the path of a `.spk` file, out goes a checked [`Blob`]. Fails, naming the file, when it cannot be read or
 //! is no blob that this build can run.
 
+use crate::data::Source;
 use crate::{Error, Result};
 use spikelet::blob::{ALIGN, Blob, BlobError};
 use spikelet::model::ModelError;
-use spikelet::{Shape, state_bytes};
+use spikelet::{Model, Shape, state_bytes};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -75,6 +76,16 @@ impl ModelFile {
     }
 }
 
+/// Refuses data that a model was not made for.
+pub(super) fn same_dims(source: &Source, model: &Model<'_, f32>, name: &Path) -> Result<()> {
+    if source.dims() == model.shape.dims {
+        return Ok(());
+    }
+    let what = format!("the points have {} dimensions, the model {}", source.dims(), model.shape.dims);
+    let place = format!("{} and {}", source.path().display(), name.display());
+    Err(Error::input(what, place, "give N points as N x D, and a model made for such data"))
+}
+
 /// Bytes of RAM per stream, as C's `spk_state_size()` says.
 pub(super) fn arena_bytes(shape: Shape) -> usize {
     state_bytes(shape)
@@ -83,6 +94,7 @@ pub(super) fn arena_bytes(shape: Shape) -> usize {
 /// Names of what a blob can be, as commands and their output write them.
 pub(super) mod names {
     use spikelet::blob::{Kind, Slab};
+    use spikelet::frame::{Form, Frame};
     use spikelet::model::{Model, Noise, Selection, States};
 
     pub fn kind(kind: Kind) -> &'static str {
@@ -93,6 +105,16 @@ pub(super) mod names {
             Kind::Mca => "mca",
             Kind::Ssmca => "ssmca",
             _ => "unknown",
+        }
+    }
+
+    pub fn frame(frame: &Frame) -> String {
+        let mean = if frame.centred { " without their mean" } else { "" };
+        match frame.form {
+            Form::Samples => "samples of all channels".into(),
+            Form::Windows { length, hop } => format!("windows of {length} samples every {hop}{mean}"),
+            Form::Patches { width, height } => format!("patches of {width} x {height} pixels{mean}"),
+            _ => "unknown".into(),
         }
     }
 

@@ -4,14 +4,17 @@ mod checkpoint;
 mod plan;
 mod report;
 
+use super::framing::Framing;
 use super::import::build;
 use super::output::{Progress, print, refuse_overwriting};
+use crate::blob::About;
 use crate::files::{self, Staged};
 use crate::prepare::{GramName, Options};
 use crate::train::{Next, Points, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
 use plan::Plan;
+use spikelet::frame::Frame;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,14 +39,22 @@ Latents that are on or off (bsc, nmf, mca) cool down first: posteriors are flat 
 and only the dictionary is learned; noise and prior follow at the end. Points that need more than --max-active latents
 are left out in the last third. Their free energies are those of p(y, s)^(1/T); only the last is that of the model.
 
-Examples: four sources from a recording with four channels; 20 parts of spectra; many latents on at once, by sampling:
+Examples: four sources from a recording with four channels; 20 parts of spectra; patches of a picture; many latents on
+at once, by sampling:
   spikelet train --model gsc --latents 4 recording.wav --out model.spk
   spikelet train --model nmf --latents 20 --max-active 5 spectra.npy --out parts.spk
+  spikelet train --model gsc --latents 256 --patch 8x8 --iterations 10 picture.png --out patches.spk
   spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk")]
 pub(super) struct Train {
     #[command(flatten)]
     plan: Plan,
-    /// Points: .npy (N x D), .csv (a row each) or .wav (a sample of all channels each); several are joined
+    #[command(flatten)]
+    framing: Framing,
+    /// Pixels from one patch to the next, for --patch
+    #[arg(long, value_name = "PIXELS", default_value_t = 1, requires = "patch", value_parser = clap::value_parser!(u32).range(1..))]
+    step: u32,
+    /// Points: .npy (N x D), .csv (a row each), .wav (a sample of all channels each, or --frame) or .png (--patch);
+    /// several are joined
     #[arg(value_name = "DATA", required = true)]
     data: Vec<PathBuf>,
     /// Model to write
@@ -71,7 +82,9 @@ impl Train {
         refuse_overwriting(&self.out, &self.data)?;
         // What is wrong with the flags shows before the data is read; only then it is known how many points there are.
         self.plan.settings(0)?;
-        let mut points = Points::open(&self.data)?;
+        let frame = self.framing.frame(self.plan.model)?;
+        let mut points = Points::open_framed(&self.data, frame.as_ref(), self.step as usize)?;
+        let frame = points.frame(frame);
         let settings = self.plan.settings(points.len())?;
         self.plan.check_angles(points.dims())?;
         let checkpoint = Checkpoint::new(self.checkpoint.as_deref(), &self.out);
@@ -80,9 +93,9 @@ impl Train {
             None => State::new(settings, &mut points)?,
         };
         // Better now than after hours: data may be beyond the numbers that a model can hold.
-        self.blob(&state, "")?;
+        self.blob(&state, About { provenance: "", frame })?;
         if self.train(&mut state, &mut points, &checkpoint)? {
-            self.write(&state, &json)
+            self.write(&state, frame, &json)
         } else {
             let place = format!("start {}, iteration {}", state.current.number, state.current.history.len());
             let advice = format!("the same command with --resume goes on from {}", checkpoint.path.display());
@@ -121,12 +134,12 @@ impl Train {
         })
     }
 
-    fn blob(&self, state: &State, provenance: &str) -> Result<Vec<u8>> {
+    fn blob(&self, state: &State, about: About<'_>) -> Result<Vec<u8>> {
         let options = Options { gram: GramName::Auto, ..state.settings.options() };
-        build(&state.model(), &options, provenance)
+        build(&state.model(), &options, about)
     }
 
-    fn write(&self, state: &State, json: &std::path::Path) -> Result<()> {
+    fn write(&self, state: &State, frame: Option<Frame>, json: &std::path::Path) -> Result<()> {
         let (settings, result) = (&state.settings, state.result());
         let (points, dims) = state.data;
         let provenance = format!(
@@ -135,8 +148,8 @@ impl Train {
             settings.seed,
             result.free_energy() / points as f64,
         );
-        let blob = self.blob(state, &provenance)?;
-        let text = report::json(state)?;
+        let blob = self.blob(state, About { provenance: &provenance, frame })?;
+        let text = report::json(state, frame.as_ref())?;
         let blob = Staged::write(&self.out, |writer| writer.write_all(&blob))?;
         let text = Staged::write(json, |writer| writer.write_all(text.as_bytes()))?;
         blob.commit()?;

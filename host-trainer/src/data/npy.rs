@@ -14,6 +14,7 @@ use std::path::Path;
 
 use super::scalar::Scalar;
 use super::section::Section;
+use super::sheet::{Kind, Sheet};
 use super::{open_file, reserve};
 use crate::error::{Error, Result};
 use header::Header;
@@ -70,6 +71,37 @@ pub fn read_array(path: impl AsRef<Path>) -> Result<Array> {
         ));
     }
     Ok(Array { shape: npy.shape, values })
+}
+
+/// Reads pixels whole: rows x columns, or rows x columns x colours.
+pub(super) fn read_picture(path: &Path) -> Result<Sheet> {
+    let mut npy = Npy::open(path)?;
+    let (height, width, colours) = match npy.shape[..] {
+        [height, width] => (height, width, 1),
+        [height, width, colours] if !npy.fortran_order => (height, width, colours),
+        [_, _, _] => {
+            let advice = "save numpy.ascontiguousarray of it";
+            return Err(Error::input("a picture with colours must be in C order", path.display(), advice));
+        }
+        _ => return Err(too_many_axes(path, &npy.shape, "2 or 3")),
+    };
+    if height == 0 || width == 0 || colours == 0 {
+        let place = format!("{}, shape {}", path.display(), shape_text(&npy.shape));
+        return Err(Error::input("the array holds no pixels", place, "check how it was made"));
+    }
+    let mut values = Vec::new();
+    reserve(&mut values, height * width * colours, path)?;
+    npy.read_rows(0, height, height, width * colours, &mut values)
+        .map_err(|cause| Error::reading(path, &cause))?;
+    if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+        let (row, column) = (at / (width * colours), at / colours % width);
+        let place = format!("{}, row {row}, column {column} (counted from 0)", path.display());
+        let what = format!("{} is not a finite number", values[at]);
+        return Err(Error::input(what, place, "remove or replace it"));
+    }
+    let plane = |colour: usize| values.iter().skip(colour).step_by(colours).copied().collect();
+    let kind = Kind::Array { colours: npy.shape.len() == 3 };
+    Ok(Sheet { kind, width, height, planes: (0..colours).map(plane).collect() })
 }
 
 /// An array file whose header is checked against its length.

@@ -3,6 +3,7 @@
 use super::whiten::Whitening;
 use crate::data::Source;
 use crate::{Error, Result};
+use spikelet::frame::{Form, Frame};
 use std::path::PathBuf;
 
 /// Numbers that are kept in memory at once, at most (64 MiB); more is read anew in every iteration, which
@@ -17,6 +18,8 @@ pub const RUN: usize = 8;
 pub struct Points {
     dims: usize,
     points: usize,
+    /// Samples per second, where all files agree on it.
+    rate: Option<u32>,
     held: Held,
     whitening: Option<Whitening>,
 }
@@ -30,7 +33,8 @@ enum Held {
 impl Points {
     /// Points that are in memory, `dims` numbers each.
     pub fn new(values: Vec<f64>, dims: usize) -> Self {
-        Self { dims, points: values.len() / dims.max(1), held: Held::Memory(values), whitening: None }
+        let points = values.len() / dims.max(1);
+        Self { dims, points, rate: None, held: Held::Memory(values), whitening: None }
     }
 
     /// All points of all files, which must have as many dimensions as each other.
@@ -38,9 +42,18 @@ impl Points {
         Self::open_within(paths, IN_MEMORY)
     }
 
+    /// All points of all files, made as `frame` says; patches every `step` pixels.
+    pub fn open_framed(paths: &[PathBuf], frame: Option<&Frame>, step: usize) -> Result<Self> {
+        let open = |path: &PathBuf| Source::open_framed(path, frame, step);
+        Self::join(paths.iter().map(open).collect::<Result<_>>()?, IN_MEMORY)
+    }
+
     /// [`Points::open`] with another limit to the numbers kept in memory. What is read is the same.
     pub fn open_within(paths: &[PathBuf], in_memory: usize) -> Result<Self> {
-        let sources = paths.iter().map(Source::open).collect::<Result<Vec<_>>>()?;
+        Self::join(paths.iter().map(Source::open).collect::<Result<_>>()?, in_memory)
+    }
+
+    fn join(sources: Vec<Source>, in_memory: usize) -> Result<Self> {
         let Some(first) = sources.first() else {
             return Err(Error::input("no data", "DATA", "name at least one file"));
         };
@@ -51,7 +64,8 @@ impl Points {
             return Err(Error::input(what, other.path().display(), advice));
         }
         let points = sources.iter().map(Source::points).sum();
-        let mut all = Self { dims, points, held: Held::Files(sources), whitening: None };
+        let rate = first.rate().filter(|_| sources.iter().all(|source| source.rate() == first.rate()));
+        let mut all = Self { dims, points, rate, held: Held::Files(sources), whitening: None };
         if points.saturating_mul(dims) <= in_memory {
             let mut values = Vec::new();
             all.read(0, points, &mut values)?;
@@ -63,6 +77,15 @@ impl Points {
     /// D.
     pub fn dims(&self) -> usize {
         self.dims
+    }
+
+    /// How such points are made, if that is known: `frame` with the rate of the recordings.
+    pub fn frame(&self, frame: Option<Frame>) -> Option<Frame> {
+        let samples = Frame { form: Form::Samples, rate: 0, centred: false };
+        match self.rate {
+            Some(rate) => Some(Frame { rate, ..frame.unwrap_or(samples) }),
+            None => frame,
+        }
     }
 
     /// N.

@@ -32,7 +32,7 @@ pub(super) struct Facts {
     #[serde(skip_serializing_if = "Option::is_none")]
     noisy_snr_db: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    psnr_db: Option<f64>,
+    pub psnr_db: Option<f64>,
     /// One per source.
     #[serde(skip_serializing_if = "Option::is_none")]
     si_sdr_db: Option<Vec<Option<f64>>>,

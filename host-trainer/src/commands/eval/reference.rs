@@ -3,6 +3,7 @@
 use crate::data::Source;
 use crate::{Error, Result};
 use spikelet::Shape;
+use spikelet::frame::Frame;
 use std::path::Path;
 
 /// More pairs of a source and a latent are not compared: every thread holds a sum for each.
@@ -32,10 +33,11 @@ impl Reference {
         path: &Path,
         is: Option<ReferenceIs>,
         data: &Source,
+        frame: Option<&Frame>,
         shape: Shape,
         notes: &mut Vec<String>,
     ) -> Result<Self> {
-        let source = Source::open(path)?;
+        let source = Source::open_framed(path, frame, 1)?;
         let place = || format!("{} and {}", path.display(), data.path().display());
         if source.points() != data.points() {
             let what = format!("the reference has {} points, the data {}", source.points(), data.points());
@@ -45,7 +47,7 @@ impl Reference {
         let (clean, mut sources) = match is {
             Some(ReferenceIs::Clean) => (columns == dims, false),
             Some(ReferenceIs::Sources) => (false, columns <= latents),
-            None => (columns == dims, columns == latents),
+            None => (columns == dims, columns == latents && source.pieces().is_none()),
         };
         if !clean && !sources {
             let what = format!("the reference has {columns} columns");

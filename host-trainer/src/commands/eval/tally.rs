@@ -18,6 +18,8 @@ pub(super) struct Task<'a> {
     pub exact: Option<Model<'a, f32>>,
     /// Of the data, for errors.
     pub name: &'a str,
+    /// Whether reconstructions are wanted.
+    pub keep: bool,
 }
 
 /// Consecutive points.
@@ -46,6 +48,8 @@ pub(super) struct Tally {
     pub residual: f64,
     pub clean: Option<CleanTally>,
     pub sources: Option<SourceTally>,
+    /// The points without noise, of one block and if asked for. (N x D)
+    pub reconstruction: Vec<f32>,
 }
 
 /// Comparison with clean data.
@@ -160,6 +164,9 @@ impl Task<'_> {
             largest: clean.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         });
         sums.sources = block.sources.map(|(sources, k)| source_tally(sources, k, &posteriors.mean, h));
+        if self.keep {
+            sums.reconstruction = posteriors.reconstruction;
+        }
         Ok(sums)
     }
 }

@@ -2,6 +2,7 @@
 
 mod checks;
 
+use crate::commands::framing::Switch;
 use crate::parameters::ModelKind;
 use crate::prepare::check_truncation;
 use crate::train::Prefer;
@@ -22,18 +23,11 @@ const EXACT_SHARES_UP_TO: usize = 6;
 const PLAIN_UP_TO: usize = 32;
 const PLAIN_BELOW: usize = 1000;
 
-/// Whether to do something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Switch {
-    On,
-    Off,
-}
-
 #[derive(Debug, clap::Args)]
 pub(super) struct Plan {
     /// Kind of model
     #[arg(long, value_enum, value_name = "KIND")]
-    model: ModelKind,
+    pub model: ModelKind,
     /// H, how many latents (sources, dictionary elements) to learn
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     latents: u16,

@@ -4,6 +4,7 @@ use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use crate::train::State;
 use crate::{Error, Result};
 use serde_json::{Value, json};
+use spikelet::frame::{Form, Frame};
 use std::path::Path;
 
 /// Warnings that are printed; all are in MODEL.json.
@@ -25,7 +26,7 @@ pub(super) fn line(state: &State) -> String {
 }
 
 /// MODEL.json: names as in the contract.
-pub(super) fn json(state: &State) -> Result<String> {
+pub(super) fn json(state: &State, frame: Option<&Frame>) -> Result<String> {
     let result = state.result();
     let Parameters { latents: h, dims: d, .. } = result.parameters;
     let rows = |matrix: &[f64], width: usize| -> Value {
@@ -51,6 +52,15 @@ pub(super) fn json(state: &State) -> Result<String> {
     let value = json!({
         "settings": state.settings,
         "points": state.data.0,
+        "frame": frame.map(|frame| match frame.form {
+            Form::Windows { length, hop } => {
+                json!({ "form": "windows", "length": length, "hop": hop, "rate": frame.rate, "centred": frame.centred })
+            }
+            Form::Patches { width, height } => {
+                json!({ "form": "patches", "width": width, "height": height, "centred": frame.centred })
+            }
+            _ => json!({ "form": "samples", "rate": frame.rate }),
+        }),
         "parameters": parameters,
         "whitening": state.whitening.as_ref().map(|whitening| rows(&whitening.matrix, d)),
         "start": result.number,

@@ -1,0 +1,189 @@
+//! `spikelet denoise`: data as the model explains it, without the noise.
+//!
+//! Every point becomes its posterior mean, W <s.z>, computed by the core in `f32`. Where points are pieces of a picture
+//! or recording, every pixel is the mean over the pieces it lies in.
+
+use super::engine::{self, sampled, truncated};
+use super::infer::piece_points;
+use super::model_file::{ModelFile, same_dims};
+use super::output::{Progress, print, refuse_overwriting};
+use super::sampling::Sampling;
+use crate::data::{Mosaic, Points, Sheet, Source, write_npy_f32, write_wav};
+use crate::files;
+use crate::metrics::{psnr_db, snr_db};
+use crate::{Error, Result};
+use spikelet::frame::Frame;
+use spikelet::{Engine, Model};
+use std::path::{Path, PathBuf};
+
+/// The largest number a pixel has.
+const PEAK: f64 = 255.0;
+
+/// Remove the noise from a picture, a recording or points
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The model says how data becomes points: `train --patch 8x8` for pictures, `train --frame 256` for windows of a recording;
+else every sample of all channels, or every row of an array, is a point. A picture may be its own training data.
+
+Example:
+  spikelet train --model gsc --latents 256 --patch 8x8 --iterations 10 noisy.png --out patches.spk
+  spikelet denoise patches.spk noisy.png clean.png
+  spikelet denoise patches.spk noisy.png clean.png --engine gibbs --selected 40 --sweeps 100")]
+pub(super) struct Denoise {
+    /// The model, made by `spikelet train` or `spikelet import`
+    #[arg(value_name = "MODEL.spk")]
+    model: PathBuf,
+    /// What to remove noise from: .png, .wav or .npy
+    #[arg(value_name = "IN")]
+    data: PathBuf,
+    /// The result, in the format of its ending
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+    /// The truth, to print how far data and result are from it
+    #[arg(long, value_name = "CLEAN")]
+    reference: Option<PathBuf>,
+    /// Pixels from one patch to the next; 1 is best, more is faster
+    #[arg(long, value_name = "PIXELS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    step: u32,
+    /// H', latents kept per point [default: the model's]
+    #[arg(long, value_name = "COUNT")]
+    selected: Option<usize>,
+    /// Most latents on at once [default: the model's; with gibbs as many as this build allows]
+    #[arg(long, value_name = "COUNT")]
+    max_active: Option<usize>,
+    /// Threads to compute on; the results do not depend on it [default: all cores]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    sampling: Sampling,
+}
+
+impl Denoise {
+    pub fn run(self) -> Result<()> {
+        let file = ModelFile::read(&self.model)?;
+        let blob = file.blob()?;
+        let (model, frame) = (blob.model(), blob.frame());
+        let model = match self.sampling.is_chosen(&model) {
+            true => sampled(model, self.selected)?,
+            false => truncated(model, self.selected, self.max_active)?,
+        };
+        let engine = self.sampling.engine(&model, self.max_active)?;
+        files::check_target(&self.out)?;
+        let inputs = [Some(&self.model), Some(&self.data), self.reference.as_ref()];
+        refuse_overwriting(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
+        let source = Source::open_framed(&self.data, frame.as_ref(), self.step as usize)?;
+        same_dims(&source, &model, &self.model)?;
+        let (text, points) = match source.pieces().is_some() {
+            true => self.sheet(model, engine, frame.as_ref(), source)?,
+            false => self.points(model, engine, source)?,
+        };
+        print(&format!("{}: {points} points{text}\n", self.out.display()))
+    }
+
+    /// A picture or recording in pieces.
+    fn sheet(
+        &self,
+        model: Model<'_, f32>,
+        engine: Engine,
+        frame: Option<&Frame>,
+        mut source: Source,
+    ) -> Result<(String, usize)> {
+        let truth = match (&self.reference, frame) {
+            (Some(path), Some(frame)) => Some(Sheet::read(path, frame.form)?),
+            _ => None,
+        };
+        let whole = source.pieces().expect("a source of pieces").clone();
+        let data = whole.sheet();
+        data.check_writable(&self.out)?;
+        if let Some(truth) = truth.as_ref().filter(|truth| truth.size() != data.size()) {
+            return Err(self.other_size(truth.size(), data.size()));
+        }
+        let mut mosaic = Mosaic::new(&whole);
+        self.each(model, engine, &mut source, |first, values| mosaic.add(first, values))?;
+        let result = mosaic.finish();
+        result.write(&self.out)?;
+        let text = truth.map_or_else(String::new, |truth| {
+            let [before, after] = [data, &result].map(|sheet| sheet.mean_square_error(&truth));
+            match source.rate() {
+                Some(_) => {
+                    let snr = |error| snr_db(truth.mean_square(), error);
+                    gain("SNR", snr(before), snr(after))
+                }
+                None => gain("PSNR", psnr_db(PEAK, before), psnr_db(PEAK, after)),
+            }
+        });
+        Ok((text, source.points()))
+    }
+
+    /// Points one by one.
+    fn points(&self, model: Model<'_, f32>, engine: Engine, mut source: Source) -> Result<(String, usize)> {
+        let (points, dims) = (source.points(), source.dims());
+        let truth = self.reference.as_ref().map(Points::read).transpose()?;
+        if let Some(truth) = truth.as_ref().filter(|truth| (truth.points, truth.dims) != (points, dims)) {
+            return Err(self.other_size(vec![truth.points, truth.dims], vec![points, dims]));
+        }
+        let rate = match (files::ending(&self.out).as_deref(), source.rate()) {
+            (Some("npy"), _) => None,
+            (Some("wav" | "wave"), Some(rate)) => Some(rate),
+            _ => {
+                let what = "the result does not fit this kind of file";
+                let advice = "give the name of a .npy, or of a .wav for a recording";
+                return Err(Error::input(what, self.out.display(), advice));
+            }
+        };
+        let mut result = Vec::new();
+        self.each(model, engine, &mut source, |_, values| result.extend_from_slice(values))?;
+        match rate {
+            Some(rate) => write_wav(&self.out, rate, dims, &result)?,
+            None => write_npy_f32(&self.out, &[points, dims], &result)?,
+        }
+        let Some(truth) = truth else { return Ok((String::new(), points)) };
+        let energy = |difference: &dyn Fn(usize) -> f64| {
+            (0..truth.values.len()).map(|at| difference(at).powi(2)).sum::<f64>()
+        };
+        let signal = energy(&|at| truth.values[at]);
+        let data = Points::read(&self.data)?.values;
+        let before = snr_db(signal, energy(&|at| truth.values[at] - data[at]));
+        let after = snr_db(signal, energy(&|at| truth.values[at] - f64::from(result[at])));
+        Ok((gain("SNR", before, after), points))
+    }
+
+    /// Calls `put` with the number of the first and the reconstructions of consecutive points, in order.
+    fn each(
+        &self,
+        model: Model<'_, f32>,
+        engine: Engine,
+        source: &mut Source,
+        mut put: impl FnMut(usize, &[f32]),
+    ) -> Result<()> {
+        let name = self.data.display().to_string();
+        let threads = self.threads.map_or_else(engine::all_cores, usize::from);
+        let piece = piece_points(&model, engine, threads);
+        let mut progress = Progress::new("denoise", source.points());
+        let (mut chunk, mut first) = (Vec::new(), 0);
+        while first < source.points() {
+            let count = source.read_chunk(first, piece, &mut chunk)?;
+            let mut at = first;
+            for posteriors in engine::infer(model, engine, &chunk, threads, first, &name, true)? {
+                put(at, &posteriors.reconstruction);
+                at += posteriors.evidence.len();
+            }
+            first += count;
+            progress.advance(count);
+        }
+        Ok(())
+    }
+
+    fn other_size(&self, truth: Vec<usize>, data: Vec<usize>) -> Error {
+        let text = |size: Vec<usize>| size.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
+        let what = format!("the reference has {} numbers, the data {}", text(truth), text(data));
+        let reference: &Path = self.reference.as_deref().unwrap_or(Path::new("--reference"));
+        let place = format!("{} and {}", reference.display(), self.data.display());
+        Error::input(what, place, "give the truth of exactly these data")
+    }
+}
+
+fn gain(name: &str, before: Option<f64>, after: Option<f64>) -> String {
+    let db = |value: Option<f64>| value.map_or("no error".into(), |value| format!("{value:.2} dB"));
+    format!("; {name} {}, before {}", db(after), db(before))
+}

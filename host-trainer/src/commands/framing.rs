@@ -1,0 +1,71 @@
+//! How data becomes points, as flags; the model remembers it, so that other commands need none.
+
+use crate::parameters::ModelKind;
+use crate::{Error, Result};
+use spikelet::frame::{Form, Frame};
+
+/// Longest side of a patch, in pixels.
+const LONGEST: u32 = 1024;
+
+/// Whether to do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Framing {
+    /// Points are patches of pictures (.png, or .npy as rows x columns [x colours]), each colour by itself: width x
+    /// height in pixels, such as 8x8
+    #[arg(long, value_name = "WxH", value_parser = size, conflicts_with = "frame")]
+    patch: Option<(u32, u32)>,
+    /// Points are windows of recordings, each channel by itself: so many samples
+    #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    frame: Option<u32>,
+    /// Samples from one window to the next [default: half a window]
+    #[arg(long, value_name = "SAMPLES", requires = "frame")]
+    hop: Option<u32>,
+    /// Take the mean off every patch or window, and put it back after inference [default: on for patches with gsc and
+    /// bsc, else off]
+    #[arg(long, value_enum)]
+    remove_mean: Option<Switch>,
+}
+
+impl Framing {
+    /// The frame for this kind of model; `None` when every sample, or every row of a file, is a point.
+    pub fn frame(&self, kind: ModelKind) -> Result<Option<Frame>> {
+        let form = match (self.patch, self.frame) {
+            (Some((width, height)), _) => Form::Patches { width, height },
+            (None, Some(length)) => {
+                let hop = self.hop.unwrap_or(length.div_ceil(2));
+                if hop == 0 || hop > length {
+                    let what = format!("windows of {length} samples cannot follow each other every {hop}");
+                    return Err(Error::input(what, "--hop", format_args!("choose 1 to {length}")));
+                }
+                Form::Windows { length, hop }
+            }
+            (None, None) if self.remove_mean.is_some() => {
+                let advice = "add --patch or --frame, or leave it away";
+                return Err(Error::input("there are no patches or windows", "--remove-mean", advice));
+            }
+            (None, None) => return Ok(None),
+        };
+        let signed = matches!(kind, ModelKind::Gsc | ModelKind::Bsc);
+        let by_default = signed && self.patch.is_some();
+        let centred = self.remove_mean.map_or(by_default, |switch| switch == Switch::On);
+        if centred && !signed {
+            let what = format!("{} is for numbers that are not negative", kind.name());
+            return Err(Error::input(what, "--remove-mean on", "leave it away, or use --model gsc"));
+        }
+        Ok(Some(Frame { form, rate: 0, centred }))
+    }
+}
+
+fn size(text: &str) -> Result<(u32, u32), String> {
+    let sides = text.split_once(['x', 'X']);
+    let side = |text: &str| text.parse().ok().filter(|side| (1..=LONGEST).contains(side));
+    sides
+        .and_then(|(width, height)| Some((side(width)?, side(height)?)))
+        .ok_or_else(|| format!("give width x height, such as 8x8, each from 1 to {LONGEST}"))
+}

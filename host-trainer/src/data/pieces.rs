@@ -1,0 +1,233 @@
+//! Overlapping pieces of a picture or recording as points, and the way back.
+//!
+//! A piece is a rectangle, its pixels row by row; a window of a recording has one row. Pieces begin every `step` pixels
+//! and at the far edge, so that every pixel is in one at least. Plane after plane, row after row they are the points of
+//! the sheet. A frame may take the mean off each: light and shade of a patch say nothing about what is on it, and a
+//! latent spent on them is missing elsewhere.
+//!
+//! Back again: every pixel is the mean of what the pieces it lies in make of it.
+
+use super::sheet::{Kind, Sheet};
+use crate::error::{Error, Result};
+use spikelet::frame::{Form, Frame};
+use std::path::Path;
+
+/// A sheet cut into pieces.
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    sheet: Sheet,
+    width: usize,
+    height: usize,
+    centred: bool,
+    /// Where pieces begin, by column and by row.
+    columns: Vec<usize>,
+    rows: Vec<usize>,
+}
+
+impl Pieces {
+    /// Opens a file as the frame says, with a piece every `step` pixels (windows have their hop). Fails when the file is
+    /// smaller than a piece. A frame of samples has no pieces.
+    pub fn open(path: impl AsRef<Path>, frame: &Frame, step: usize) -> Result<Self> {
+        let path = path.as_ref();
+        Self::new(Sheet::read(path, frame.form)?, frame, step).map_err(|what| {
+            Error::input(what, path.display(), "give a larger one, or a model of smaller pieces")
+        })
+    }
+
+    /// Cuts a sheet; the error says what does not fit.
+    pub fn new(sheet: Sheet, frame: &Frame, step: usize) -> Result<Self, String> {
+        let (width, height, step) = match frame.form {
+            Form::Windows { length, hop } => (length as usize, 1, hop as usize),
+            Form::Patches { width, height } => (width as usize, height as usize, step),
+            _ => return Err("points of single samples are not cut from anything".into()),
+        };
+        if sheet.width < width || sheet.height < height {
+            return Err(match sheet.kind {
+                Kind::Recording(_) => {
+                    format!("{} samples are less than a window of {width}", sheet.width)
+                }
+                _ => format!(
+                    "{} x {} pixels are less than a patch of {width} x {height}",
+                    sheet.width, sheet.height
+                ),
+            });
+        }
+        let (columns, rows) = (begins(sheet.width, width, step), begins(sheet.height, height, step));
+        Ok(Self { sheet, width, height, centred: frame.centred, columns, rows })
+    }
+
+    /// How many pieces there are.
+    pub fn len(&self) -> usize {
+        self.sheet.planes.len() * self.rows.len() * self.columns.len()
+    }
+
+    /// Never: a sheet holds a piece at least.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Pixels of a piece.
+    pub fn dims(&self) -> usize {
+        self.width * self.height
+    }
+
+    /// What is cut.
+    pub fn sheet(&self) -> &Sheet {
+        &self.sheet
+    }
+
+    /// Appends `count` pieces from number `start` on.
+    pub fn read(&self, start: usize, count: usize, out: &mut Vec<f64>) {
+        for number in start..start + count {
+            let (plane, corner) = self.place(number);
+            let first = out.len();
+            for row in 0..self.height {
+                out.extend_from_slice(&plane[corner + row * self.sheet.width..][..self.width]);
+            }
+            if self.centred {
+                let mean = mean(&out[first..]);
+                out[first..].iter_mut().for_each(|value| *value -= mean);
+            }
+        }
+    }
+
+    /// The plane of a piece and where in it its first pixel is.
+    fn place(&self, number: usize) -> (&[f64], usize) {
+        let (row, column) = (number / self.columns.len(), number % self.columns.len());
+        let (plane, row) = (row / self.rows.len(), row % self.rows.len());
+        (&self.sheet.planes[plane], self.rows[row] * self.sheet.width + self.columns[column])
+    }
+
+    /// The mean of a piece where it was taken off, else 0.
+    fn taken_off(&self, number: usize) -> f64 {
+        if !self.centred {
+            return 0.0;
+        }
+        let (plane, corner) = self.place(number);
+        let rows = (0..self.height).flat_map(|row| &plane[corner + row * self.sheet.width..][..self.width]);
+        rows.sum::<f64>() / self.dims() as f64
+    }
+}
+
+/// Every `step`, and at the far edge.
+fn begins(extent: usize, size: usize, step: usize) -> Vec<usize> {
+    let last = extent - size;
+    (0..last).step_by(step.max(1)).chain([last]).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Puts what became of pieces together again.
+#[derive(Clone, Debug)]
+pub struct Mosaic<'a> {
+    pieces: &'a Pieces,
+    sums: Vec<Vec<f64>>,
+    counts: Vec<Vec<u32>>,
+}
+
+impl<'a> Mosaic<'a> {
+    /// Nothing put in yet.
+    pub fn new(pieces: &'a Pieces) -> Self {
+        let size = pieces.sheet.width * pieces.sheet.height;
+        let planes = pieces.sheet.planes.len();
+        Self { pieces, sums: vec![vec![0.0; size]; planes], counts: vec![vec![0; size]; planes] }
+    }
+
+    /// Puts in pieces one after the other from number `start` on; means that were taken off come back.
+    pub fn add(&mut self, start: usize, values: &[f32]) {
+        let pieces = self.pieces;
+        let per_plane = pieces.rows.len() * pieces.columns.len();
+        for (number, piece) in (start..).zip(values.chunks_exact(pieces.dims())) {
+            let (mean, corner) = (pieces.taken_off(number), pieces.place(number).1);
+            let (sums, counts) = (&mut self.sums[number / per_plane], &mut self.counts[number / per_plane]);
+            for (row, line) in piece.chunks_exact(pieces.width).enumerate() {
+                let at = corner + row * pieces.sheet.width;
+                for ((sum, count), &value) in sums[at..].iter_mut().zip(&mut counts[at..]).zip(line) {
+                    *sum += f64::from(value) + mean;
+                    *count += 1;
+                }
+            }
+        }
+    }
+
+    /// The whole; pixels that nothing was put on stay as they were.
+    pub fn finish(self) -> Sheet {
+        let mut sheet = self.pieces.sheet.clone();
+        for ((plane, sums), counts) in sheet.planes.iter_mut().zip(&self.sums).zip(&self.counts) {
+            for ((value, sum), &count) in plane.iter_mut().zip(sums).zip(counts) {
+                if count > 0 {
+                    *value = sum / f64::from(count);
+                }
+            }
+        }
+        sheet
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sheet(width: usize, height: usize) -> Sheet {
+        let plane = |p: usize| (0..width * height).map(|i| ((i * 7 + p * 5) % 11) as f64).collect();
+        let kind = Kind::Array { colours: true };
+        Sheet { kind, width, height, planes: (0..2).map(plane).collect() }
+    }
+
+    fn frame(width: u32, height: u32, centred: bool) -> Frame {
+        Frame { form: Form::Patches { width, height }, rate: 0, centred }
+    }
+
+    #[test]
+    fn pieces_are_rectangles_of_the_planes() {
+        let pieces = Pieces::new(sheet(5, 4), &frame(3, 2, false), 2).unwrap();
+        // Columns 0 and 2, rows 0 and 2.
+        assert_eq!((pieces.len(), pieces.dims()), (2 * 2 * 2, 6));
+        let mut out = Vec::new();
+        pieces.read(3, 2, &mut out);
+        let plane = &pieces.sheet().planes;
+        assert_eq!(
+            out[..6],
+            [plane[0][12], plane[0][13], plane[0][14], plane[0][17], plane[0][18], plane[0][19]]
+        );
+        assert_eq!(out[6..9], plane[1][..3]);
+    }
+
+    #[test]
+    fn every_pixel_comes_back_whatever_the_step() {
+        for (width, height, centred, step) in
+            [(3, 2, true, 1), (3, 2, false, 2), (4, 4, true, 3), (1, 1, true, 9)]
+        {
+            let pieces = Pieces::new(sheet(10, 9), &frame(width, height, centred), step).unwrap();
+            let (mut mosaic, mut out) = (Mosaic::new(&pieces), Vec::new());
+            pieces.read(0, pieces.len(), &mut out);
+            let values: Vec<f32> = out.iter().map(|&value| value as f32).collect();
+            mosaic.add(0, &values);
+            assert!(mosaic.counts.iter().flatten().all(|&count| count > 0));
+            let back = mosaic.finish();
+            for (a, b) in back.planes.iter().flatten().zip(pieces.sheet().planes.iter().flatten()) {
+                assert!((a - b).abs() < 1e-5, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_mean_is_taken_off_every_piece() {
+        let pieces = Pieces::new(sheet(6, 6), &frame(4, 4, true), 1).unwrap();
+        let mut out = Vec::new();
+        pieces.read(0, pieces.len(), &mut out);
+        assert!(out.chunks_exact(16).all(|piece| mean(piece).abs() < 1e-12));
+    }
+
+    #[test]
+    fn windows_of_a_recording_begin_every_hop() {
+        let recording = Sheet { kind: Kind::Recording(8000), height: 1, width: 10, ..sheet(10, 1) };
+        let frame = Frame { form: Form::Windows { length: 4, hop: 3 }, rate: 8000, centred: false };
+        let pieces = Pieces::new(recording, &frame, 1).unwrap();
+        assert_eq!((pieces.columns.clone(), pieces.len()), (vec![0, 3, 6], 6));
+        let wide = Frame { form: Form::Windows { length: 11, hop: 3 }, ..frame };
+        assert!(Pieces::new(sheet(10, 1), &wide, 1).unwrap_err().contains("10 x 1 pixels"));
+    }
+}
