@@ -98,3 +98,51 @@ impl Frame {
         [form, u8::from(self.centred), 0, 0, r0, r1, r2, r3, a0, a1, a2, a3, b0, b1, b2, b3]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_forms_come_back() {
+        for (form, dims) in [
+            (Form::Samples, 3),
+            (Form::Windows { length: 20, hop: 20 }, 20),
+            (Form::Patches { width: 4, height: 5 }, 20),
+        ] {
+            let frame = Frame { form, rate: 8000, centred: false };
+            assert_eq!(Frame::parse(&frame.bytes(), dims), Ok(frame));
+            for len in 0..LEN {
+                assert!(Frame::parse(&frame.bytes()[..len], dims).is_err(), "{form:?} {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let windows = Frame { form: Form::Windows { length: 20, hop: 5 }, rate: 0, centred: true }.bytes();
+        let damaged = Err(BlobError::Section { tag: *b"fram" });
+        let with = |at: usize, value: u8, dims| {
+            let mut bytes = windows;
+            bytes[at] = value;
+            Frame::parse(&bytes, dims)
+        };
+        assert!(with(0, 1, 20).is_ok());
+        assert_eq!(with(0, 9, 20), Err(BlobError::Unknown { field: "frame", value: 9 }));
+        for (at, value, dims) in [
+            (0, 0, 20),
+            (0, 2, 20),
+            (1, 2, 20),
+            (2, 1, 20),
+            (8, 21, 20),
+            (12, 0, 20),
+            (12, 21, 20),
+            (0, 1, 19),
+        ] {
+            assert_eq!(with(at, value, dims), damaged, "{at} {value}");
+        }
+        // 2^32 pixels in all, if the product were cut off at 32 bits.
+        let vast = Frame { form: Form::Patches { width: 1 << 16, height: 1 << 16 }, rate: 0, centred: false };
+        assert_eq!(Frame::parse(&vast.bytes(), 0), damaged);
+    }
+}

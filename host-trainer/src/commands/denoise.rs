@@ -3,7 +3,7 @@
 //! Every point becomes its posterior mean, W <s.z>, computed by the core in `f32`. Where points are pieces of a picture
 //! or recording, every pixel is the mean over the pieces it lies in.
 
-use super::engine::{self, sampled, truncated};
+use super::engine::{self, chosen};
 use super::infer::piece_points;
 use super::model_file::{ModelFile, same_dims};
 use super::output::{Progress, print, refuse_overwriting};
@@ -63,10 +63,7 @@ impl Denoise {
         let file = ModelFile::read(&self.model)?;
         let blob = file.blob()?;
         let (model, frame) = (blob.model(), blob.frame());
-        let model = match self.sampling.is_chosen(&model) {
-            true => sampled(model, self.selected)?,
-            false => truncated(model, self.selected, self.max_active)?,
-        };
+        let model = chosen(model, &self.sampling, self.selected, self.max_active)?;
         let engine = self.sampling.engine(&model, self.max_active)?;
         files::check_target(&self.out)?;
         let inputs = [Some(&self.model), Some(&self.data), self.reference.as_ref()];
@@ -184,6 +181,6 @@ impl Denoise {
 }
 
 fn gain(name: &str, before: Option<f64>, after: Option<f64>) -> String {
-    let db = |value: Option<f64>| value.map_or("no error".into(), |value| format!("{value:.2} dB"));
+    let db = |value: Option<f64>| value.map_or("unknown".into(), |value| format!("{value:.2} dB"));
     format!("; {name} {}, before {}", db(after), db(before))
 }

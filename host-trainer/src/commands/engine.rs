@@ -3,6 +3,7 @@
 //! In come a model and rows of D numbers, out come the posteriors in the order of the rows. A posterior depends on
 //! its sample (and, if it is drawn, on the number of the point and the seed) only, so the threads do not show in the results. Fails at the first sample that the core refuses.
 
+use super::sampling::Sampling;
 use crate::prepare::check_truncation;
 use crate::{Error, Result};
 use spikelet::{Detail, Engine, Inference, Model, Shape};
@@ -122,14 +123,21 @@ pub(super) fn infer_part(
     Ok(results)
 }
 
-/// The model with so many latents selected. What may be on at once does not matter to a sampler, so it is as little as any
-/// model allows.
-pub(super) fn sampled<'a>(model: Model<'a, f32>, selected: Option<usize>) -> Result<Model<'a, f32>> {
-    truncated(model, Some(selected.unwrap_or(model.shape.selected)), Some(1))
+/// The model with the truncation the user asked for, or its own.
+pub(super) fn chosen<'a>(
+    model: Model<'a, f32>,
+    sampling: &Sampling,
+    selected: Option<usize>,
+    max_active: Option<usize>,
+) -> Result<Model<'a, f32>> {
+    match sampling.is_chosen(&model) {
+        // What may be on at once does not matter to a sampler, so it is as little as any model allows.
+        true => truncated(model, Some(selected.unwrap_or(model.shape.selected)), Some(1)),
+        false => truncated(model, selected, max_active),
+    }
 }
 
-/// The model with the truncation the user asked for, or its own.
-pub(super) fn truncated<'a>(
+fn truncated<'a>(
     model: Model<'a, f32>,
     selected: Option<usize>,
     max_active: Option<usize>,

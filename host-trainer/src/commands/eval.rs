@@ -7,17 +7,18 @@ mod facts;
 mod reference;
 mod tally;
 
-use super::engine::{self, truncated};
+use super::engine::{self, chosen};
 use super::given::matrix;
 use super::model_file::{ModelFile, same_dims};
 use super::output::{Progress, print};
+use super::sampling::Sampling;
 use crate::data::{Mosaic, Source};
 use crate::metrics::{amari, psnr_db};
 use crate::{Error, Result};
 use facts::{Facts, Noises};
 use reference::{Reference, ReferenceIs};
-use spikelet::Shape;
 use spikelet::model::{Model, Noise, States};
+use spikelet::{Engine, Shape};
 use std::path::PathBuf;
 use tally::{Tally, Task};
 
@@ -40,7 +41,7 @@ const BLOCK_POINTS: usize = 4096;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Figures (the names are those of --json, where one that does not apply is absent and `notes` says why):
-  free_energy       mean over the points of ln p(y), summed over the states kept
+  free_energy       mean over the points of ln p(y), summed over the states kept (with gibbs: the best state drawn)
   quality           mean part of p(y) in the states kept, of all 2^H (up to 12 latents; 1: inference is exact)
   sparsity, usage   mean number of latents on, and how much of the time each one is
   noise             variance of the noise: one number, or one per dimension
@@ -87,6 +88,8 @@ pub(super) struct Eval {
     /// Threads to compute on; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    #[command(flatten)]
+    sampling: Sampling,
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -100,7 +103,8 @@ impl Eval {
         }
         let file = ModelFile::read(&self.model)?;
         let blob = file.blob()?;
-        let model = truncated(blob.model(), self.selected, self.max_active)?;
+        let model = chosen(blob.model(), &self.sampling, self.selected, self.max_active)?;
+        let engine = self.sampling.engine(&model, self.max_active)?;
         let mut notes = Vec::new();
         // Small files first: what is wrong with them shows before the long work.
         let amari = self.amari(&model, &mut notes)?;
@@ -118,7 +122,10 @@ impl Eval {
             )?),
             None => None,
         };
-        let exact = over_all_states(model);
+        let exact = match engine {
+            Engine::Truncated => over_all_states(model),
+            Engine::Gibbs(_) => Err("the states that were drawn are not all that were kept"),
+        };
         if let Err(why) = exact {
             notes.push(format!("no quality: {why}"));
         }
@@ -127,7 +134,7 @@ impl Eval {
         let pieces = reference.as_ref().filter(|kind| kind.clean).and(source.pieces()).cloned();
         let mut mosaic = pieces.as_ref().map(Mosaic::new);
         let exact_model = exact.ok().flatten();
-        let task = Task { model, exact: exact_model, name: &name, keep: mosaic.is_some() };
+        let task = Task { model, engine, exact: exact_model, name: &name, keep: mosaic.is_some() };
         let tally = self.tally(&task, &mut source, reference.as_mut(), mosaic.as_mut())?;
 
         let mut facts = Facts::new(&tally, source.points(), model.shape);
@@ -191,8 +198,8 @@ impl Eval {
     ) -> Result<Tally> {
         let Shape { dims, latents, .. } = task.model.shape;
         let (points, threads) = (source.points(), self.threads.map_or_else(engine::all_cores, usize::from));
-        let operations = |model: &Model<'_, f32>| model.operations().total();
-        let operations = operations(&task.model) + task.exact.as_ref().map_or(0, operations);
+        let exact = task.exact.as_ref().map_or(0, |model| model.operations().total());
+        let operations = engine::operations(&task.model, task.engine) + exact;
         let by_work = (BLOCK_OPERATIONS / operations.max(1)) as usize;
         let by_memory = BLOCK_NUMBERS / (2 * dims + 10 * latents);
         // The same whatever the number of threads: sums over blocks, and then over these, are the same too.

@@ -2,7 +2,7 @@
 //!
 //! Data is read and results are written a piece at a time, so neither has to fit in memory.
 
-use super::engine::{self, sampled, truncated};
+use super::engine::{self, chosen};
 use super::model_file::{ModelFile, same_dims};
 use super::output::{Folder, Progress, print, refuse_overwriting};
 use super::results::RESULTS;
@@ -64,10 +64,7 @@ impl Infer {
         let file = ModelFile::read(&self.model)?;
         let blob = file.blob()?;
         let model = blob.model();
-        let model = match self.sampling.is_chosen(&model) {
-            true => sampled(model, self.selected)?,
-            false => truncated(model, self.selected, self.max_active)?,
-        };
+        let model = chosen(model, &self.sampling, self.selected, self.max_active)?;
         let engine = self.sampling.engine(&model, self.max_active)?;
         let mut source = Source::open_framed(&self.data, blob.frame().as_ref(), 1)?;
         same_dims(&source, &model, &self.model)?;

@@ -4,6 +4,10 @@ use crate::{Error, Result};
 use spikelet::capacity::MAX_ACTIVE;
 use spikelet::model::{Model, States};
 use spikelet::{Engine, Gibbs, Start};
+use std::io::Write as _;
+
+/// So many states take a millisecond or more on a desktop.
+const MANY_STATES: u64 = 50_000;
 
 /// Ways to compute a posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -68,7 +72,16 @@ impl Sampling {
                 let what = "the states of a model of kind ssmca have no closed form";
                 return Err(Error::input(what, "--engine", "leave it away, or choose gibbs"));
             }
-            return self.refuse_flags().map(|()| Engine::Truncated);
+            self.refuse_flags()?;
+            let states = model.shape.states();
+            if self.engine.is_none() && states > MANY_STATES {
+                // Such models were learned by sampling, or imported without a thought of what they take.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "note: every point has {states} states; --engine gibbs draws from them, or choose a smaller --max-active"
+                );
+            }
+            return Ok(Engine::Truncated);
         }
         if matches!(model.states, States::Table(table) if table.full_slab) {
             let what = "slabs that depend on each other cannot be sampled one by one";

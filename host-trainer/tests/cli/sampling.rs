@@ -38,6 +38,23 @@ fn sampled_posteriors_are_near_those_of_all_states() {
     assert!(pairs.into_iter().all(|(bound, evidence)| bound <= evidence + 1e-3));
 }
 
+/// Figures of data by sampling are those of all states, as far as they are averages.
+#[test]
+fn eval_by_sampling() {
+    let desk = Desk::with_model();
+    desk.good("import --model gsc --w W.npy --sigma2 0.3 --no-singletons --out noisy.spk");
+    let eval = |flags: &str| -> serde_json::Value {
+        serde_json::from_str(&desk.good(&format!("eval noisy.spk Y.npy --json {flags}"))).unwrap()
+    };
+    let (all, drawn) = (eval(""), eval("--engine gibbs --sweeps 2000 --seed 1"));
+    let figure = |facts: &serde_json::Value, name: &str| facts[name].as_f64().unwrap();
+    assert!(figure(&drawn, "free_energy") < figure(&all, "free_energy"));
+    // 20 points and 6 latents: errors of activities (0.5 / sqrt(1000), twice that for slow chains) mostly cancel.
+    assert!((figure(&drawn, "sparsity") - figure(&all, "sparsity")).abs() < 0.1);
+    assert!((figure(&drawn, "snr_db") - figure(&all, "snr_db")).abs() < 0.2);
+    assert!(drawn["quality"].is_null() && !all["quality"].is_null());
+}
+
 /// More latents than any enumeration could look at.
 #[test]
 fn forty_latents_at_once() {

@@ -14,6 +14,7 @@ use std::thread;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task<'a> {
     pub model: Model<'a, f32>,
+    pub engine: Engine,
     /// The same over all states, where the quality is asked for.
     pub exact: Option<Model<'a, f32>>,
     /// Of the data, for errors.
@@ -138,15 +139,14 @@ impl Task<'_> {
 
     fn block(&self, block: Block<'_>) -> Result<Tally> {
         let h = self.model.shape.latents;
-        let infer = |model: Model<'_, f32>, reconstruct| {
-            let engine = Engine::of_kind(model.shape.kind);
+        let infer = |model: Model<'_, f32>, engine, reconstruct| {
             engine::infer_part(model, engine, block.points, block.first, self.name, reconstruct)
         };
-        let posteriors = infer(self.model, true)?;
+        let posteriors = infer(self.model, self.engine, true)?;
         let mut sums = Tally { activity: vec![0.0; h], ..Tally::default() };
         sums.evidence = posteriors.evidence.iter().map(|&value| f64::from(value)).sum();
         if let Some(exact) = self.exact {
-            let exact = infer(exact, false)?;
+            let exact = infer(exact, Engine::Truncated, false)?;
             let pairs = posteriors.evidence.iter().zip(&exact.evidence);
             sums.quality = pairs.map(|(&kept, &all)| quality(kept.into(), all.into())).sum();
         }
