@@ -63,6 +63,8 @@ impl Infer {
         let file = ModelFile::read(&self.model)?;
         let model = file.blob()?.model();
         let model = match self.sampling.is_chosen(&model) {
+            // The states that chains look at before they start are those of the model.
+            true if self.sampling.lists_states() => truncated(model, self.selected, None)?,
             true => sampled(model, self.selected)?,
             false => truncated(model, self.selected, self.max_active)?,
         };

@@ -62,6 +62,11 @@ impl Sampling {
         }
     }
 
+    /// Whether chains start at the best of all states.
+    pub fn lists_states(&self) -> bool {
+        self.start == Some(StartName::Best)
+    }
+
     /// The engine, for a model as it was truncated; with sampling, `max_active` is what the user said about it.
     pub fn engine(&self, model: &Model<'_, f32>, max_active: Option<usize>) -> Result<Engine> {
         let kind = model.shape.kind;
