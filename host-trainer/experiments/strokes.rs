@@ -121,10 +121,10 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         let seconds = begun.elapsed().as_secs_f64();
         let Outcome { explained, fields, learned } = outcome;
         let mut row = vec![name.to_owned()];
-        for k in 0..=MOST {
+        for (k, &count) in counts.iter().enumerate() {
             let of_these = explained.iter().zip(&unseen.strokes).filter(|(_, s)| **s == k);
             let used: usize = of_these.map(|(e, _)| e.used.len()).sum();
-            row.push(format!("{:.1}", used as f64 / counts[k] as f64));
+            row.push(format!("{:.1}", used as f64 / count as f64));
         }
         for wanted in [&unseen.noisy, &unseen.clean] {
             let pairs = explained.iter().flat_map(|e| &e.mean).zip(wanted);

@@ -87,7 +87,7 @@ impl Lasso {
             let (mut moved, mut largest) = (0.0f64, 0.0f64);
             for k in 0..h {
                 let square = gram[k * h + k];
-                if !(square > 0.0) {
+                if square <= 0.0 {
                     continue;
                 }
                 let pull = left[k] + square * code[k];
