@@ -17,7 +17,7 @@
 //! seen; the mean squared error per pixel of the mean reconstruction, to the noisy patch as in the thesis (its error for a = 1
 //! is far below the noise), and to the clean one; and of all fields that are used at least a twentieth as often as the average one,
 //! the median of the largest cosine with any single straight stroke. The thesis has errors as numbers in two places only. It has
-//! no a of 200 and 400; they use as few latents as SSMCA here.
+//! no a of 200 and 400; it takes these to use as few latents as SSMCA does here.
 //!
 //! The picture has the fields of SSMCA and then those of GSC, the most often used first.
 //!
