@@ -2,7 +2,7 @@
 //!
 //! A problem is sampled [`RUNS`] times with different random numbers. The mean of the runs' estimates must lie within
 //! [`ERRORS`] of its standard errors, which the runs themselves tell. Of normal estimates a t of 39 degrees of freedom exceeds
-//! 6 once in two million: with the 6000 comparisons below, a right sampler would fail for one seed in 300, and the
+//! 6 once in two million: with the 7400 comparisons below, a right sampler would fail for one seed in 270, and the
 //! seeds are fixed. `wrong_conditionals_are_noticed` shows that the tests can fail.
 //!
 //! **What errors do not tell.** Averages of conditionals are given [`ROUNDING`] for `f32` and for what is left of a chain's start.
