@@ -97,6 +97,12 @@
 #define SPK_START_RANDOM 1
 
 /**
+ * A chain begins at the best of all states that spk_init() would look at. Refused (SPK_ERR_SETTING) for SPK_KIND_SSMCA and
+ * for more than 2^24 states.
+ */
+#define SPK_START_BEST 2
+
+/**
  * One stream of samples. Opaque; lives in memory of the caller. It may be copied or moved as bytes
  * (to memory with the same alignment) as long as the blob stays where it is.
  */

@@ -26,7 +26,8 @@ pub(crate) struct Block<'m, T> {
 }
 
 impl<'m, T: Real> Block<'m, T> {
-    /// Gathers the latents of `order`; (H')^2 loads, or (H')^2/2 D multiply-adds without a stored G.
+    /// Gathers the latents of `order`; (H')^2 loads, or (H')^2/2 D multiply-adds without a stored G. Without a slab
+    /// a coefficient is 1, in the reference as well.
     pub fn gather(
         model: &Model<'_, T>,
         order: Vec<u16, MAX_SELECTED>,
@@ -34,38 +35,22 @@ impl<'m, T: Real> Block<'m, T> {
         memory: BlockMemory<'m, T>,
     ) -> Self {
         let BlockMemory { gram, b, slab, resting, reference } = memory;
+        let has_slab = model.shape.kind.has_slab();
         for (p, &latent) in order.iter().enumerate() {
             let h = usize::from(latent);
             set(b, p, at(projection, h));
-            let (mean, precision) = (at(model.slab_mean, h), at(model.slab_precision, h));
-            let logit = at(model.prior_logit, h);
-            set(slab, p, [mean, precision, logit, precision * mean, precision.sqrt()]);
-            set(resting, p, mean * (precision / (at(model.gram_diagonal, h) + precision)));
+            if has_slab {
+                let (mean, precision) = (at(model.slab_mean, h), at(model.slab_precision, h));
+                let logit = at(model.prior_logit, h);
+                set(slab, p, [mean, precision, logit, precision * mean, precision.sqrt()]);
+                set(resting, p, mean * (precision / (at(model.gram_diagonal, h) + precision)));
+            }
         }
         // Maximal causes have no products of latents.
         if !gram.is_empty() {
             gather_gram(model, &order, gram);
         }
-        reference.fill(T::ZERO);
-        Self { order, gram, b, slab, resting, reference, members: Vec::new() }
-    }
-
-    /// The same for latents without a slab: their coefficient is 1, in the reference as well.
-    pub fn gather_switched(
-        model: &Model<'_, T>,
-        order: Vec<u16, MAX_SELECTED>,
-        projection: &[T],
-        memory: BlockMemory<'m, T>,
-    ) -> Self {
-        let BlockMemory { gram, b, slab, resting, reference } = memory;
-        for (p, &latent) in order.iter().enumerate() {
-            set(b, p, at(projection, usize::from(latent)));
-        }
-        // Maximal causes have no products of latents.
-        if !gram.is_empty() {
-            gather_gram(model, &order, gram);
-        }
-        reference.fill(T::ONE);
+        reference.fill(if has_slab { T::ZERO } else { T::ONE });
         Self { order, gram, b, slab, resting, reference, members: Vec::new() }
     }
 

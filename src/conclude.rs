@@ -34,6 +34,31 @@ pub(crate) fn conclude<T: Real>(
     let Results { projection, activity, mean, variance } = results;
     let best_outside = outside.add(activity, base, &mut sums);
     outside.moments(projection, activity, mean, variance, sums.scale());
+    selected(block, &mut sums, activity, mean, variance);
+    Conclusion { log_sum: sums.log_sum(), best_outside }
+}
+
+/// The same where no states are outside: latents that were not selected are off.
+pub(crate) fn conclude_selected<T: Real>(
+    block: &Block<'_, T>,
+    sums: &mut Sums<'_, '_, T>,
+    results: Results<'_, T>,
+) {
+    let Results { activity, mean, variance, .. } = results;
+    for values in [&mut *activity, &mut *mean, &mut *variance] {
+        values.fill(T::ZERO);
+    }
+    selected(block, sums, activity, mean, variance);
+}
+
+/// What sums say about the latents that were selected.
+fn selected<T: Real>(
+    block: &Block<'_, T>,
+    sums: &mut Sums<'_, '_, T>,
+    activity: &mut [T],
+    mean: &mut [T],
+    variance: &mut [T],
+) {
     for (p, &latent) in block.order.iter().enumerate() {
         let (h, marginal) = (usize::from(latent), sums.marginal(p));
         set(activity, h, marginal.activity);
@@ -41,5 +66,4 @@ pub(crate) fn conclude<T: Real>(
         set(variance, h, marginal.variance);
     }
     sums.finish_second();
-    Conclusion { log_sum: sums.log_sum(), best_outside }
 }

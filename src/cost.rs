@@ -1,7 +1,7 @@
 //! The most work a sample can take, in multiply-adds, before any sample is seen.
 
 use crate::capacity::MAX_REFERENCE;
-use crate::engine::Gibbs;
+use crate::engine::{Gibbs, Start};
 use crate::gibbs::{CLIMBS, REFRESH};
 use crate::math::{Real, binomial};
 use crate::model::{Kind, Model, Noise, PANEL, Selection, Shape, States};
@@ -73,6 +73,9 @@ impl<T: Real> Model<'_, T> {
             if kind.is_maximal() { self.maximal_sweep(settings) } else { self.linear_sweep(settings) };
         let sweeps =
             u64::from(settings.chains).saturating_mul(u64::from(settings.sweeps) + 2 * u64::from(CLIMBS));
+        // Every state that a chain looks at before it begins: less than a sweep, which has a joint too.
+        let listed = if settings.start == Start::Best { self.shape.states() } else { 0 };
+        let sweeps = sweeps.saturating_add(u64::from(settings.chains).saturating_mul(listed));
         let refinement = match kind.is_maximal() {
             true => 0,
             false => {

@@ -50,6 +50,14 @@ pub enum Start {
     Greedy,
     /// At a draw from the prior.
     Random,
+    /// At the most probable of all states with at most gamma of the H' latents on: for models with few enough states
+    /// ([`Shape::states`], at most [`Start::MOST_STATES`]), and not for [`Kind::Ssmca`], which cannot be enumerated.
+    Best,
+}
+
+impl Start {
+    /// States that [`Start::Best`] looks at, at most; with more, greedy starts are as good and come to an end.
+    pub const MOST_STATES: u64 = 1 << 24;
 }
 
 /// Settings of Gibbs sampling.
@@ -103,13 +111,15 @@ impl Gibbs {
     }
 
     /// Refuses settings that give no draws, naming the first that is wrong.
-    pub(crate) fn check(&self, selected: usize) -> Result<(), Error> {
+    pub(crate) fn check(&self, shape: &Shape) -> Result<(), Error> {
+        let can_be_listed = !shape.kind.is_sampled() && shape.states() <= Start::MOST_STATES;
         for (is_good, field) in [
             (self.sweeps > 0, "sweeps"),
             (self.burn_in < self.sweeps, "burn_in"),
             (self.thinning > 0, "thinning"),
             (self.chains > 0, "chains"),
-            (usize::from(self.extra) < selected, "extra"),
+            (usize::from(self.extra) < shape.selected, "extra"),
+            (self.start != Start::Best || can_be_listed, "start"),
             (self.max_active > 0 && usize::from(self.max_active) <= MAX_ACTIVE, "max_active"),
         ] {
             if !is_good {

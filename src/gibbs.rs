@@ -6,7 +6,8 @@
 //! | `linear` | conditionals where latents add up: b and G of the block, free of D |
 //! | `maximal` | conditionals where the strongest counts: running maxima, 3 D numbers |
 //! | `pieces` | with a slab, such a conditional: a bell between any two borders, an atom at zero |
-//! | `chain` | starts, sweeps, what is kept of them |
+//! | `start` | where chains begin |
+//! | `chain` | sweeps, what is kept of them |
 //!
 //! **What is reported.** Activity, mean and variance are averages of the conditionals' own moments over all draws that count, not of
 //! the values drawn: both have the same expectation, the former vary less (Rao and Blackwell). With second moments they are
@@ -23,9 +24,11 @@ mod linear;
 mod maximal;
 mod pieces;
 mod probe;
+mod start;
 
-use crate::arena::{Arena, BlockMemory};
+use crate::arena::{Arena, SumMemory};
 use crate::block::Block;
+use crate::conclude::{Results, conclude_selected};
 use crate::engine::Gibbs;
 use crate::found::Found;
 use crate::map::{best_values, to_latents};
@@ -33,16 +36,18 @@ use crate::math::Real;
 use crate::model::{Model, States};
 use crate::posterior::Sums;
 use crate::rng::Rng;
-use crate::slices::{at, set};
-use chain::{Best, Chains};
+use crate::slices::at;
+use crate::states::Path;
+use chain::{Best, Chains, Sampler};
 use heapless::Vec;
 use linear::Linear;
 use maximal::Maximal;
 
 pub use chain::Draw;
-pub(crate) use chain::{CLIMBS, REFRESH};
+pub(crate) use chain::REFRESH;
 pub use probe::Conditional;
 pub(crate) use probe::conditional;
+pub(crate) use start::CLIMBS;
 
 /// Sets apart what is drawn for the selection from what is drawn for the posterior.
 const SELECTION: u64 = 1 << 63;
@@ -96,8 +101,8 @@ fn linear<T: Real>(
     found: &mut Found<T>,
     visit: impl FnMut(Draw<'_, T>),
 ) {
-    let Arena { chain, work, sums, map_values, activity, mean, variance, .. } = arena;
-    let mut block = gather(model, order, arena.projection, arena.block.reborrow());
+    let Arena { projection, chain, work, sums, map_values, activity, mean, variance, .. } = arena;
+    let mut block = Block::gather(model, order, projection, arena.block.reborrow());
     let room = linear::Room {
         state: chain.state,
         work,
@@ -107,15 +112,10 @@ fn linear<T: Real>(
         weighted: arena.weighted,
     };
     let energy = linear::refer(model, &mut block, room, found.energy, usize::from(settings.max_active));
-    let mut path = crate::states::Path::new();
-    let mut sums = Sums::new(&block, T::ZERO, 0, sums.reborrow(), &mut path);
     let mut sampler = Linear::new(model, &block, chain.state, work);
-    let best = Best::new(&mut found.map, map_values);
-    let values = &mut *chain.values;
-    let joint =
-        Chains { settings, rng: &mut rng(settings, found.number), values, sums: &mut sums, best, visit }
-            .run(&mut sampler);
-    report(&block, &mut sums, activity, mean, variance);
+    let results = Results { projection, activity, mean, variance };
+    let room = Room { values: chain.values, sums: sums.reborrow(), map_values, results };
+    let (joint, _) = sample(model, settings, &block, &mut sampler, room, found, visit);
     if model.shape.kind.has_slab() {
         best_values(model, &block, &found.map, work, map_values);
     }
@@ -131,59 +131,51 @@ fn maximal<T: Real>(
     found: &mut Found<T>,
     visit: impl FnMut(Draw<'_, T>),
 ) {
-    let block = gather(model, order, arena.projection, arena.block.reborrow());
-    let Arena { sample, chain, sums, map_values, activity, mean, variance, .. } = arena;
-    let mut path = crate::states::Path::new();
-    let mut sums = Sums::new(&block, T::ZERO, 0, sums.reborrow(), &mut path);
+    let Arena { projection, chain, sums, map_values, activity, mean, variance, .. } = arena;
+    let block = Block::gather(model, order, projection, arena.block.reborrow());
     chain.clean.fill(T::ZERO);
     let mut sampler =
-        Maximal::new(model, &block, sample, chain.state, chain.maxima, chain.borders, chain.clean);
-    let best = Best::new(&mut found.map, map_values);
-    let values = &mut *chain.values;
-    let joint =
-        Chains { settings, rng: &mut rng(settings, found.number), values, sums: &mut sums, best, visit }
-            .run(&mut sampler);
-    report(&block, &mut sums, activity, mean, variance);
-    let scale = sums.scale();
+        Maximal::new(model, &block, arena.sample, chain.state, chain.maxima, chain.borders, chain.clean);
+    let results = Results { projection, activity, mean, variance };
+    let room = Room { values: chain.values, sums: sums.reborrow(), map_values, results };
+    let (joint, scale) = sample(model, settings, &block, &mut sampler, room, found, visit);
     chain.clean.iter_mut().for_each(|sum| *sum *= scale);
     found.evidence = model.log_norm + joint;
     found.order = block.order;
 }
 
-fn gather<'b, T: Real>(
+/// What chains write to.
+struct Room<'x, T> {
+    values: &'x mut [T],
+    sums: SumMemory<'x, T>,
+    map_values: &'x mut [T],
+    results: Results<'x, T>,
+}
+
+/// All chains, and what they say about every latent; returns the joint of the best state and the weight of a draw.
+fn sample<T: Real>(
     model: &Model<'_, T>,
-    order: Order,
-    projection: &[T],
-    memory: BlockMemory<'b, T>,
-) -> Block<'b, T> {
-    match model.shape.kind.has_slab() {
-        true => Block::gather(model, order, projection, memory),
-        false => Block::gather_switched(model, order, projection, memory),
-    }
-}
-
-fn rng(settings: &Gibbs, number: u64) -> Rng {
-    Rng::of_sample(settings.seed, number & !SELECTION)
-}
-
-/// Sums to what is reported about every latent: those that were not selected are off.
-fn report<T: Real>(
+    settings: &Gibbs,
     block: &Block<'_, T>,
-    sums: &mut Sums<'_, '_, T>,
-    activity: &mut [T],
-    mean: &mut [T],
-    variance: &mut [T],
-) {
-    for values in [&mut *activity, &mut *mean, &mut *variance] {
-        values.fill(T::ZERO);
-    }
-    for (p, &latent) in block.order.iter().enumerate() {
-        let (h, marginal) = (usize::from(latent), sums.marginal(p));
-        set(activity, h, marginal.activity);
-        set(mean, h, marginal.mean);
-        set(variance, h, marginal.variance);
-    }
-    sums.finish_second();
+    sampler: &mut impl Sampler<T>,
+    room: Room<'_, T>,
+    found: &mut Found<T>,
+    visit: impl FnMut(Draw<'_, T>),
+) -> (T, T) {
+    let mut path = Path::new();
+    let mut sums = Sums::new(block, T::ZERO, 0, room.sums, &mut path);
+    let chains = Chains {
+        settings,
+        listed: model.shape.max_active,
+        rng: &mut Rng::of_sample(settings.seed, found.number & !SELECTION),
+        values: room.values,
+        sums: &mut sums,
+        best: Best::new(&mut found.map, room.map_values),
+        visit,
+    };
+    let joint = chains.run(sampler);
+    conclude_selected(block, &mut sums, room.results);
+    (joint, sums.scale())
 }
 
 /// l_h at position `p`.

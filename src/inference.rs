@@ -110,7 +110,7 @@ fn cut<'m, T: Real>(
         Engine::Gibbs(_) if is_full || detail == Detail::SlabPull => {
             return Err(Error::Setting { field: "engine" });
         }
-        Engine::Gibbs(settings) => settings.check(model.shape.selected)?,
+        Engine::Gibbs(settings) => settings.check(&model.shape)?,
         Engine::Truncated => {}
     }
     Arena::new(memory, model.shape, detail, matches!(engine, Engine::Gibbs(_)))

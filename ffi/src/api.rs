@@ -4,7 +4,7 @@
 
 use crate::pointers::{create, open, put, slice, slice_mut};
 use crate::types::{SPK_API_VERSION, SPK_BLOB_VERSION, SPK_OK, TEXTS, blob_status, status};
-use crate::types::{SPK_ERR_SETTING, SPK_START_GREEDY, SPK_START_RANDOM};
+use crate::types::{SPK_ERR_SETTING, SPK_START_BEST, SPK_START_GREEDY, SPK_START_RANDOM};
 use crate::types::{spk_estimate, spk_gibbs, spk_info, spk_state, spk_status};
 use core::ffi::{CStr, c_char, c_void};
 use spikelet::{Blob, Engine, Found, Gibbs, Inference, Start, gibbs_state_bytes, state_bytes};
@@ -167,6 +167,7 @@ fn gibbs(settings: spk_gibbs) -> Result<Gibbs, spk_status> {
     let start = match start {
         SPK_START_GREEDY => Start::Greedy,
         SPK_START_RANDOM => Start::Random,
+        SPK_START_BEST => Start::Best,
         _ => return Err(SPK_ERR_SETTING),
     };
     let small = |value: u32| u16::try_from(value).map_err(|_| SPK_ERR_SETTING);

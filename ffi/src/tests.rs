@@ -197,7 +197,7 @@ fn bad_settings_are_refused() {
         spk_gibbs { burn_in: u32::MAX, ..good },
         spk_gibbs { thinning: 0, ..good },
         spk_gibbs { chains: 0, ..good },
-        spk_gibbs { start: 2, ..good },
+        spk_gibbs { start: 3, ..good },
         spk_gibbs { extra: 2, ..good },
         spk_gibbs { extra: u32::MAX, ..good },
         spk_gibbs { max_active: 0, ..good },

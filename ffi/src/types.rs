@@ -79,6 +79,9 @@ pub const SPK_KIND_SSMCA: u32 = 5;
 pub const SPK_START_GREEDY: u32 = 0;
 /// A chain begins at a draw from the prior.
 pub const SPK_START_RANDOM: u32 = 1;
+/// A chain begins at the best of all states that spk_init() would look at. Refused (SPK_ERR_SETTING) for SPK_KIND_SSMCA and
+/// for more than 2^24 states.
+pub const SPK_START_BEST: u32 = 2;
 
 /// Settings of Gibbs sampling: see spk_gibbs_settings().
 #[repr(C)]

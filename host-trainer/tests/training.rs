@@ -56,6 +56,7 @@ fn ways() -> Vec<(&'static str, Settings)> {
         ("mca", Settings { noise: NoiseForm::Diagonal, ..cut(ModelKind::Mca) }),
         ("gsc, gibbs", Settings { engine: Engine::Gibbs, sweeps: 6, extra: 1, ..cut(ModelKind::Gsc) }),
         ("ssmca", Settings { sweeps: 6, chains: 2, ..cut(ModelKind::Ssmca) }),
+        ("ssmca, stepwise", Settings { sweeps: 6, batch: 100, ..cut(ModelKind::Ssmca) }),
         ("mca, stepwise, f32", Settings { batch: 100, precision: Precision::F32, ..cut(ModelKind::Mca) }),
     ]
 }

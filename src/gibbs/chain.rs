@@ -1,14 +1,12 @@
-//! Chains of draws: where they start, their sweeps, and what is kept of them. The same for all kinds of models.
+//! Chains of draws: their sweeps, and what is kept of them. The same for all kinds of models.
 
+use super::start::{climb, list, scatter};
 use crate::engine::{Gibbs, Start};
 use crate::math::Real;
 use crate::posterior::Sums;
 use crate::rng::Rng;
 use crate::slices::set;
 use crate::states::Path;
-
-/// Latents that a greedy start switches, at most. Each costs no more than two sweeps.
-pub(crate) const CLIMBS: u32 = 16;
 
 /// Sweeps after which running sums are made anew, so that rounding errors do not add up.
 pub(crate) const REFRESH: u32 = 32;
@@ -56,6 +54,8 @@ pub(super) trait Sampler<T> {
     fn prior(&mut self, p: usize, rng: &mut Rng) -> Option<T>;
     /// Switches it off (`None`) or on with a value.
     fn set(&mut self, p: usize, away: Option<T>);
+    /// Moves the values of latents that are on to where they are best together. What has no slab has no choice.
+    fn settle(&mut self) {}
     /// ln p(y, s) of the state, relative to what all states share; slabs integrated out.
     fn joint(&mut self) -> T;
     /// The present state counts.
@@ -100,34 +100,11 @@ pub(super) fn on<T: Real, S: Sampler<T>>(sampler: &S, path: &mut Path, values: &
     }
 }
 
-/// Switches whichever latent gains most, on with its most probable value or off, until none gains; values settle in between.
-pub(super) fn climb<T: Real, S: Sampler<T>>(sampler: &mut S, max_active: usize) {
-    let positions = sampler.order().len();
-    for _ in 0..CLIMBS {
-        let (mut best, mut most) = (None, T::ZERO);
-        for p in 0..positions {
-            let (odds, is_on) = (sampler.given(p).log_odds, sampler.is_on(p));
-            let gain = if is_on { -odds } else { odds };
-            if gain > most && (is_on || sampler.count() < max_active) {
-                (best, most) = (Some(p), gain);
-            }
-        }
-        let Some(best) = best else { return };
-        for p in 0..positions {
-            if sampler.is_on(p) != (p == best) {
-                let given = sampler.given(p);
-                let mode = sampler.mode(p, given);
-                sampler.set(p, Some(mode));
-            } else if p == best {
-                sampler.set(p, None);
-            }
-        }
-    }
-}
-
 /// All chains of one sample.
 pub(super) struct Chains<'x, 's, 'b, T, V> {
     pub settings: &'x Gibbs,
+    /// gamma: most latents on in a state that [`Start::Best`] looks at.
+    pub listed: usize,
     pub rng: &'x mut Rng,
     /// Scratch: the values of a draw. (S)
     pub values: &'x mut [T],
@@ -165,16 +142,11 @@ impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, '_, T, V> {
 
     fn start<S: Sampler<T>>(&mut self, sampler: &mut S) {
         sampler.reset();
+        let most = self.max_active();
         match self.settings.start {
-            Start::Greedy => climb(sampler, self.max_active()),
-            Start::Random => {
-                for p in 0..sampler.order().len() {
-                    sampler.set(p, None);
-                    let away = sampler.prior(p, self.rng);
-                    sampler.set(p, away.filter(|_| sampler.count() < self.max_active()));
-                }
-                sampler.refresh();
-            }
+            Start::Greedy => climb(sampler, most),
+            Start::Best => list(sampler, most.min(self.listed)),
+            Start::Random => scatter(sampler, most, self.rng),
         }
         self.best.note(sampler);
     }

@@ -12,11 +12,13 @@
 //! x - x0. Work per latent: about 12 multiply-adds, an exponential, a normal variate if it is on, and H' multiply-adds
 //! if its value changes.
 
-use super::chain::{Given, Sampler, climb, on};
+use super::chain::{Given, Sampler, on};
 use super::logit;
+use super::start::climb;
 use crate::arena::WorkMemory;
 use crate::block::Block;
 use crate::factor::Factor;
+use crate::map::best_values;
 use crate::math::Real;
 use crate::model::Model;
 use crate::reference::{PASSES, Scratch, leave, refine};
@@ -114,6 +116,15 @@ impl<'x, 'b, 'w, T: Real> Linear<'x, 'b, 'w, T> {
 
     fn has_slab(&self) -> bool {
         self.model.shape.kind.has_slab()
+    }
+
+    /// The latents that are on.
+    fn path(&self) -> Path {
+        let mut path = Path::new();
+        for p in (0..self.block.len()).filter(|&p| self.is_on(p)) {
+            let _ = path.push(p as u16); // no more than may be on
+        }
+        path
     }
 }
 
@@ -232,14 +243,27 @@ impl<T: Real> Sampler<T> for Linear<'_, '_, '_, T> {
         }
     }
 
+    fn settle(&mut self) {
+        if !self.has_slab() {
+            return;
+        }
+        let path = self.path();
+        let WorkMemory { rows, pivot_inv, coupling, v, mean, variance, covariance } = &mut *self.work;
+        let mut work = WorkMemory { rows, pivot_inv, coupling, v, mean: &mut [], variance, covariance };
+        best_values(self.model, self.block, &path, &mut work, mean);
+        for (k, &p) in path.iter().enumerate() {
+            let p = usize::from(p);
+            let away = at(self.work.mean, k) - self.reference(p);
+            self.set(p, Some(away));
+        }
+        self.refresh();
+    }
+
     fn joint(&mut self) -> T {
         if let Some(joint) = self.joint {
             return joint;
         }
-        let mut path = Path::new();
-        for p in (0..self.block.len()).filter(|&p| self.is_on(p)) {
-            let _ = path.push(p as u16); // no more than may be on
-        }
+        let path = self.path();
         let WorkMemory { rows, pivot_inv, coupling, v, .. } = &mut *self.work;
         let mut factor = Factor { rows, pivot_inv, coupling };
         let joint = single::joint(self.block, &path, &mut factor, v);

@@ -13,57 +13,26 @@
 //! **Digits.** The borders are walked twice: once to find the highest point, then outward from it with the slope there summed from
 //! residuals. So near the peak, where it matters, heights are sums of small numbers, however far the data is from the model.
 //!
+//! | module | what it knows |
+//! |---|---|
+//! | `outline` | borders in order, their heights and slopes, the highest point |
+//! | `piece` | the part of a bell between two of them |
+//!
 //! Work: 5 D log2 D to sort, about 60 per dimension for the pieces that are not negligible.
 
-use crate::math::Real;
-use crate::normal::{invert, piece};
-use crate::rng::Rng;
-use crate::slices::{exchange, row, set, span_mut};
+mod outline;
+mod piece;
 
-/// Borders further out than this are nowhere near any value: what is beyond them is never or always reached.
-const FAR: f64 = 1e18;
+use crate::math::Real;
+use crate::rng::Rng;
+use crate::slices::{row, set, span_mut};
+use outline::{Border, sort};
+use piece::{Cut, Piece};
+
+pub(super) use outline::Dim;
 
 /// Times the highest point may turn out to be another one.
 const ANCHORS: usize = 3;
-
-/// One dimension as latent h sees it: a_d, W_dh, y_d, M_d.
-#[derive(Clone, Copy)]
-pub(super) struct Dim<T> {
-    pub precision: T,
-    pub w: T,
-    pub y: T,
-    pub others: T,
-}
-
-/// Where a dimension changes its maker.
-enum Border<T> {
-    Never,
-    Always,
-    At(T),
-}
-
-impl<T: Real> Dim<T> {
-    fn border(&self) -> Border<T> {
-        let far = T::from_f64(FAR);
-        if !(self.w > T::ZERO) {
-            return Border::Never;
-        }
-        let place = self.others / self.w;
-        if place > far {
-            Border::Never
-        } else if place < -far {
-            Border::Always
-        } else {
-            Border::At(place)
-        }
-    }
-
-    /// Nats by which x explains the dimension better than zero does.
-    pub fn gain(&self, x: T) -> T {
-        let (with, without) = (self.others.max(x * self.w), self.others.max(T::ZERO));
-        self.precision * (with - without) * (self.y - T::HALF * (with + without))
-    }
-}
 
 /// The prior of the latent: l, mu, K.
 #[derive(Clone, Copy)]
@@ -98,22 +67,6 @@ pub(super) struct Facts<T> {
     pub mean: T,
     pub variance: T,
 }
-
-/// Runs downhill from `from` to the right or to the left; see [`piece`].
-#[derive(Clone, Copy)]
-struct Piece<T> {
-    from: T,
-    /// 1 to the right, -1 to the left.
-    direction: T,
-    height: T,
-    t: T,
-    w: T,
-    /// 1 / sqrt(precision)
-    deviation: T,
-}
-
-/// One or two pieces.
-type Cut<T> = [Option<Piece<T>>; 2];
 
 impl<'x, T: Real> Pieces<'x, T> {
     /// `memory` has room for one border more than there are dimensions.
@@ -182,107 +135,6 @@ impl<'x, T: Real> Pieces<'x, T> {
     /// Precision in a segment: number 0 is before the first border.
     fn precision(&self, segment: usize) -> T {
         if segment == 0 { self.facts.first[0] } else { row(self.borders, segment - 1)[2] }
-    }
-
-    /// From the first border to the last, with heights relative to the first: finds about where the highest point is.
-    fn climb(&mut self) {
-        let [precision, mut slope, _] = self.facts.first;
-        let (mut height, mut best) = (T::ZERO, T::ZERO);
-        (self.facts.anchor, self.facts.peak) = (1, self.place(0));
-        if slope < T::ZERO {
-            best = T::HALF * slope * slope / precision;
-            (self.facts.anchor, self.facts.peak) = (0, self.place(0) + slope / precision);
-        }
-        for i in 0..self.borders.len() {
-            let [place, jump, precision, ..] = row(self.borders, i);
-            slope += jump;
-            let (top, is_last) = (slope / precision, self.is_last(i + 1));
-            let width = self.place(i + 1) - place;
-            if slope > T::ZERO && (is_last || top < width) && height + T::HALF * slope * top > best {
-                best = height + T::HALF * slope * top;
-                (self.facts.anchor, self.facts.peak) = (i + 1, place + top);
-            }
-            if is_last {
-                return;
-            }
-            height += width * (slope - T::HALF * precision * width);
-            slope -= precision * width;
-            if height > best {
-                best = height;
-                (self.facts.anchor, self.facts.peak) = (i + 2, self.place(i + 1));
-            }
-        }
-    }
-
-    /// Slopes and heights of all borders, outward from the anchor.
-    fn spread(&mut self, dims: impl Iterator<Item = Dim<T>>, slab: Slab<T>) {
-        // Of several borders at one place the last: the segments between them have no width.
-        while !self.is_last(self.facts.anchor) && self.place(self.facts.anchor) <= self.facts.peak {
-            self.facts.anchor += 1;
-        }
-        let anchor = self.facts.anchor;
-        let (precision, peak) = (self.precision(anchor), self.facts.peak);
-        let begin = if anchor > 0 { self.place(anchor - 1) } else { T::IMPOSSIBLE };
-        let mut slope = -(slab.precision * (peak - slab.mean));
-        for dim in dims {
-            let is_made = match dim.border() {
-                Border::Never => false,
-                Border::Always => true,
-                Border::At(place) => place <= begin,
-            };
-            if is_made {
-                slope += dim.precision * dim.w * (dim.y - dim.w * peak);
-            }
-        }
-        // To the top of the bell, or as far as the segment goes.
-        let mut top = begin.max(peak + slope / precision);
-        if !self.is_last(anchor) && top > self.place(anchor) {
-            top = self.place(anchor);
-        }
-        let is_inside = top > begin && (self.is_last(anchor) || top < self.place(anchor));
-        self.facts.slope = if is_inside { T::ZERO } else { slope - precision * (top - peak) };
-        self.facts.peak = top;
-
-        let (mut x, mut slope, mut height, mut bend) = (top, self.facts.slope, T::ZERO, precision);
-        for border in self.borders.iter_mut().skip(anchor) {
-            let [place, jump, precision, ..] = *border;
-            let width = place - x;
-            height += width * (slope - T::HALF * bend * width);
-            slope = slope - bend * width + jump;
-            *border = [place, jump, precision, slope, height];
-            (x, bend) = (place, precision);
-        }
-        let (mut x, mut slope, mut height) = (top, self.facts.slope, T::ZERO);
-        for i in (0..anchor.min(self.borders.len())).rev() {
-            let [place, jump, precision, ..] = row(self.borders, i);
-            let width = x - place;
-            slope += precision * width;
-            height -= width * (slope - T::HALF * precision * width);
-            set(self.borders, i, [place, jump, precision, slope, height]);
-            (x, slope) = (place, slope - jump);
-        }
-        self.facts.first[1] = if anchor == 0 {
-            // The walk above went no further left than the peak.
-            self.facts.slope - precision * (self.place(0) - top)
-        } else {
-            slope
-        };
-    }
-
-    /// Whether another segment is higher after all: the peak is then there.
-    fn move_anchor(&mut self) -> bool {
-        let (mut best, mut found) = (T::ONE, None);
-        for segment in 0..=self.borders.len() {
-            for piece in self.cut(segment).into_iter().flatten() {
-                if piece.height > best {
-                    (best, found) = (piece.height, Some((segment, piece.from)));
-                }
-            }
-        }
-        if let Some(found) = found {
-            (self.facts.anchor, self.facts.peak) = found;
-        }
-        found.is_some()
     }
 
     /// The pieces of a segment.
@@ -395,69 +247,5 @@ impl<'x, T: Real> Pieces<'x, T> {
             self.cut(segment).into_iter().flatten().for_each(|piece| sum += piece.below(x));
         }
         sum / self.facts.total
-    }
-}
-
-impl<T: Real> Piece<T> {
-    /// Moments 0, 1 and 2 of the way from its beginning, times its density there. Zero where it is negligible: in no
-    /// bell is another one's width lost by more than rounding allows.
-    fn moments(&self) -> [T; 3] {
-        if self.height < -T::nats(2 * T::WEIGHT_BITS) {
-            return [T::ZERO; 3];
-        }
-        let mut scale = self.height.exp() * self.deviation;
-        piece(self.t, self.w).map(|moment| {
-            let scaled = moment * scale;
-            scale *= self.deviation;
-            scaled
-        })
-    }
-
-    fn draw(&self, beyond: T) -> T {
-        self.from + self.direction * (invert(self.t, self.w, beyond) * self.deviation)
-    }
-
-    /// Its mass no further right than `x`.
-    fn below(&self, x: T) -> T {
-        let part = |way: T| {
-            let w = if way * self.w < way * way { self.w } else { way };
-            Self { w, ..*self }.moments()[0]
-        };
-        let way = (x - self.from) * self.direction / self.deviation;
-        match (self.direction > T::ZERO, way > T::ZERO) {
-            (true, true) => part(way),
-            (true, false) => T::ZERO,
-            (false, true) => self.moments()[0] - part(way),
-            (false, false) => self.moments()[0],
-        }
-    }
-}
-
-/// Heapsort by the first number of each row: no recursion, no more memory, 2 n log2 n comparisons at most.
-fn sort<T: Real>(rows: &mut [[T; 5]]) {
-    for start in (0..rows.len() / 2).rev() {
-        sift(rows, start, rows.len());
-    }
-    for end in (1..rows.len()).rev() {
-        exchange(rows, 0, end);
-        sift(rows, 0, end);
-    }
-}
-
-/// Lets the row at `root` sink below larger ones among the first `end`.
-fn sift<T: Real>(rows: &mut [[T; 5]], mut root: usize, end: usize) {
-    loop {
-        let mut child = 2 * root + 1;
-        if child >= end {
-            return;
-        }
-        if child + 1 < end && row(rows, child)[0] < row(rows, child + 1)[0] {
-            child += 1;
-        }
-        if !(row(rows, root)[0] < row(rows, child)[0]) {
-            return;
-        }
-        exchange(rows, root, child);
-        root = child;
     }
 }

@@ -4,6 +4,7 @@ use super::chain::{Given, Sampler, odds};
 use super::linear::Linear;
 use super::maximal::Maximal;
 use crate::arena::Arena;
+use crate::block::Block;
 use crate::error::Error;
 use crate::math::Real;
 use crate::model::Model;
@@ -40,7 +41,7 @@ pub(crate) fn conditional<T: Real>(
             return Err(Error::Setting { field: "values" });
         }
     }
-    let block = super::gather(model, order, arena.projection, arena.block.reborrow());
+    let block = Block::gather(model, order, arena.projection, arena.block.reborrow());
     let Arena { sample, chain, work, .. } = arena;
     let value = |p: usize| at(values, super::latent(&block, p));
     if model.shape.kind.is_maximal() {

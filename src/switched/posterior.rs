@@ -27,7 +27,7 @@ pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>,
 fn linear<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut Found<T>) {
     let shape = model.shape;
     let order = found.worst_first();
-    let mut block = Block::gather_switched(model, order, arena.projection, arena.block.reborrow());
+    let mut block = Block::gather(model, order, arena.projection, arena.block.reborrow());
     let outside = Outside { model, selected: &found.selected };
     let largest_outside = outside.log_joints(arena.activity, T::ZERO);
     let is_loud = block.b.iter().any(|&b| b > T::REFINE_ABOVE);
@@ -74,7 +74,7 @@ fn maximal<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut 
     let shape = model.shape;
     let order = found.worst_first();
     let outside = Outside { model, selected: &found.selected };
-    let block = Block::gather_switched(model, order, arena.projection, arena.block.reborrow());
+    let block = Block::gather(model, order, arena.projection, arena.block.reborrow());
     let mut maximal = Maximal::new(model, &block.order, arena.sample, arena.switches.rows);
     let (mut known, projection) = (maximal.joint(0), &*arena.projection);
     for &latent in &block.order {

@@ -77,7 +77,7 @@ static void sampling(void)
     REFUSED(burn_in, UINT32_MAX);
     REFUSED(thinning, 0);
     REFUSED(chains, 0);
-    REFUSED(start, 2);
+    REFUSED(start, 3);
     REFUSED(extra, MODEL_SELECTED);
     REFUSED(extra, UINT32_MAX);
     REFUSED(max_active, 0);

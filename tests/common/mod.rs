@@ -1,6 +1,8 @@
 //! What several test programs need.
 #![allow(dead_code)] // each of them uses its own part
 
+pub mod sampling;
+
 use spikelet::{Error, Inference};
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};

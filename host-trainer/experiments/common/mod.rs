@@ -6,9 +6,11 @@
 //! | [`mixtures`] | random mixing matrices, sources of known distributions |
 //! | [`gsc`] | one start of EM, from the library's initial parameters or from those of the papers |
 //! | [`fast_ica`] | symmetric FastICA, the method to compare with |
+//! | [`lasso`] | linear sparse coding with an L1 penalty, another one |
 //! | [`jade`] | JADE, by which the samples of the papers are found again |
 //! | [`reconstruct`] | what a model leaves of points: error, latents on |
-//! | [`svg`] | many small curves as a picture |
+//! | [`strokes`] | patches of strokes that cover each other, and what looks like one |
+//! | [`svg`] | many small curves or images as a picture |
 //! | [`table`] | figures as a Markdown table, and the few statistics that go into one |
 #![allow(dead_code)] // each experiment uses its own part
 
@@ -16,8 +18,10 @@ pub mod bars;
 pub mod fast_ica;
 pub mod gsc;
 pub mod jade;
+pub mod lasso;
 pub mod mixtures;
 pub mod reconstruct;
+pub mod strokes;
 pub mod svg;
 pub mod table;
 

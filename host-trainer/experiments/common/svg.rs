@@ -1,4 +1,4 @@
-//! Many small curves as a picture (SVG).
+//! Many small curves or images as a picture (SVG).
 
 use std::fmt::Write;
 
@@ -7,16 +7,14 @@ const WIDTH: usize = 60;
 const HEIGHT: usize = 40;
 /// Heights a curve can have, above and below its middle.
 const LEVELS: f64 = 16.0;
+/// Shades of a pixel, of either sign.
+const SHADES: i32 = 8;
 
 /// Curves in rows of `columns`, each scaled to its cell.
 pub fn curves(curves: &[Vec<f64>], columns: usize) -> String {
     let rows = curves.len().div_ceil(columns);
     let (width, height) = (columns * WIDTH, rows * HEIGHT);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-         <g fill=\"none\" stroke=\"#146\">\n"
-    );
+    let mut svg = head(width, height, [width, height]) + "<g fill=\"none\" stroke=\"#146\">\n";
     for (at, curve) in curves.iter().enumerate() {
         let (x, y) = (at % columns * WIDTH + 3, at / columns * HEIGHT + HEIGHT / 2);
         let across = (WIDTH - 6) as f64 / curve.len().saturating_sub(1).max(1) as f64;
@@ -29,6 +27,42 @@ pub fn curves(curves: &[Vec<f64>], columns: usize) -> String {
         );
     }
     svg + "</g>\n</svg>\n"
+}
+
+/// White paper of so many units, and so many pixels.
+fn head(width: usize, height: usize, pixels: [usize; 2]) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{}\" height=\"{}\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+        pixels[0], pixels[1]
+    )
+}
+
+/// Square images of `side` x `side` values in rows of `columns`, each scaled to its largest: blue above zero, red below.
+pub fn images(images: &[Vec<f64>], side: usize, columns: usize) -> String {
+    let cell = side + 1;
+    let (width, height) = (columns * cell + 1, images.len().div_ceil(columns) * cell + 1);
+    let corner = |at: usize| (at % columns * cell + 1, at / columns * cell + 1);
+    let frames: String = (0..images.len())
+        .map(|at| format!("M{} {}h{side}v{side}h-{side}z", corner(at).0, corner(at).1))
+        .collect();
+    let mut svg = head(width, height, [4 * width, 4 * height]);
+    let _ = writeln!(svg, "<path fill=\"none\" stroke=\"#ccc\" stroke-width=\".3\" d=\"{frames}\"/>");
+    for shade in (-SHADES..=SHADES).filter(|&shade| shade != 0) {
+        let mut pixels = String::new();
+        for (at, image) in images.iter().enumerate() {
+            let largest = image.iter().fold(0.0, |m: f64, v| m.max(v.abs())).max(f64::MIN_POSITIVE);
+            let is_here = |e: usize| (image[e] / largest * f64::from(SHADES)).round() == f64::from(shade);
+            for e in (0..side * side).filter(|&e| is_here(e)) {
+                let (left, top) = corner(at);
+                let _ = write!(pixels, "M{} {}h1v1h-1z", left + e % side, top + e / side);
+            }
+        }
+        let (colour, opacity) =
+            (if shade > 0 { "#146" } else { "#a22" }, f64::from(shade.abs()) / f64::from(SHADES));
+        let _ = writeln!(svg, "<path fill=\"{colour}\" fill-opacity=\"{opacity:.2}\" d=\"{pixels}\"/>");
+    }
+    svg + "</svg>\n"
 }
 
 /// One unit across per value; lines that go on in the same direction are one.

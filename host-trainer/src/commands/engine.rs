@@ -131,6 +131,8 @@ pub(super) fn chosen<'a>(
     max_active: Option<usize>,
 ) -> Result<Model<'a, f32>> {
     match sampling.is_chosen(&model) {
+        // The states that chains look at before they start are those of the model.
+        true if sampling.lists_states() => truncated(model, selected, None),
         // What may be on at once does not matter to a sampler, so it is as little as any model allows.
         true => truncated(model, Some(selected.unwrap_or(model.shape.selected)), Some(1)),
         false => truncated(model, selected, max_active),

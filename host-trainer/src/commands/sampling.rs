@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use spikelet::capacity::MAX_ACTIVE;
-use spikelet::model::{Model, States};
+use spikelet::model::{Model, Shape, States};
 use spikelet::{Engine, Gibbs, Start};
 use std::io::Write as _;
 
@@ -25,6 +25,8 @@ enum StartName {
     Greedy,
     /// At a draw from the prior
     Random,
+    /// At the best of all states that the truncated engine would look at; not for ssmca
+    Best,
 }
 
 #[derive(Debug, clap::Args)]
@@ -62,6 +64,11 @@ impl Sampling {
             Some(engine) => engine == EngineName::Gibbs,
             None => model.shape.kind.is_sampled(),
         }
+    }
+
+    /// Whether chains start at the best of all states.
+    pub fn lists_states(&self) -> bool {
+        self.start == Some(StartName::Best)
     }
 
     /// The engine, for a model as it was truncated; with sampling, `max_active` is what the user said about it.
@@ -105,7 +112,8 @@ impl Sampling {
             chains: self.chains.unwrap_or(default.chains),
             start: match self.start {
                 Some(StartName::Random) => Start::Random,
-                _ => Start::Greedy,
+                Some(StartName::Best) => listed(&model.shape)?,
+                Some(StartName::Greedy) | None => Start::Greedy,
             },
             extra: self.extra.unwrap_or(default.extra),
             max_active: most(max_active, default.max_active)?,
@@ -144,6 +152,20 @@ impl Sampling {
         }
         Ok(())
     }
+}
+
+/// A start for models whose states can be listed.
+fn listed(shape: &Shape) -> Result<Start> {
+    if shape.kind.is_sampled() {
+        let what = "the states of a model of kind ssmca cannot be listed";
+        return Err(Error::input(what, "--start best", "choose greedy or random"));
+    }
+    if shape.states() > Start::MOST_STATES {
+        let (states, most) = (shape.states(), Start::MOST_STATES);
+        let what = format!("the model has {states} states, of which at most {most} can be looked at");
+        return Err(Error::input(what, "--start best", "choose greedy, or import with a lower --max-active"));
+    }
+    Ok(Start::Best)
 }
 
 /// Most latents on at once.

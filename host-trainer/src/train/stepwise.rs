@@ -19,6 +19,7 @@
 //! than that of the parameters at the end of the pass, as long as they improve.
 
 use super::e_step::Poor;
+use super::kinds;
 use super::m_step::{Update, Warning, m_step};
 use super::points::Points;
 use super::revive::revive;
@@ -72,7 +73,9 @@ pub(super) fn pass(
         start.parameters = new;
         warnings.extend(said);
     }
-    let revives = settings.model.kind().has_slab() && number < REVIVE_PASSES;
+    // What a sum of latents leaves has directions that lack; what a maximum leaves has none.
+    let training = kinds::of(settings.model);
+    let revives = training.is_linear() && settings.model.kind().has_slab() && number < REVIVE_PASSES;
     if revives && ((number + 1) as f64) < REVIVE_UNTIL * settings.iterations as f64 {
         warnings.extend(revive(&mut start.parameters, &mut sums, poor));
     }

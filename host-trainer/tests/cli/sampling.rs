@@ -69,6 +69,10 @@ fn forty_latents_at_once() {
     // Not held to the three that the model's list of states has.
     let on = array(&desk, "out", "map").chunks(50).map(|row| row.iter().sum::<f64>()).fold(0.0, f64::max);
     assert!(on > 3.0, "{on}");
+    // Where it is held to them, a chain that starts at the best one finds no other.
+    desk.good("infer m.spk Y.npy --engine gibbs --sweeps 1 --max-active 3 --start best --out-dir best");
+    desk.good("infer m.spk Y.npy --out-dir listed");
+    assert_eq!(array(&desk, "best", "map"), array(&desk, "listed", "map"));
     desk.good("infer m.spk Y.npy --engine gibbs --sweeps 60 --max-active 2 --out-dir two");
     assert!(array(&desk, "two", "map").chunks(50).all(|row| row.iter().sum::<f64>() <= 2.0));
 }
@@ -93,6 +97,13 @@ fn ssmca_through_all_commands() {
     desk.good("infer m.spk Y.npy --out-dir same --engine gibbs --sweeps 100 --seed 0");
     assert!(bytes(&desk, "out") == bytes(&desk, "same"));
     assert!(array(&desk, "out", "activity").iter().all(|a| (0.0..=1.0).contains(a)));
+    let refused = desk.run(&["infer", "m.spk", "Y.npy", "--out-dir", "new", "--start", "best"]);
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        refused.status.code() == Some(2)
+            && told.contains("ssmca cannot be listed: --start best: choose greedy or random"),
+        "{told}"
+    );
     let figures = json("eval m.spk Y.npy --json");
     assert!(figures["snr_db"].as_f64().unwrap() > 3.0 && figures["quality"].is_null(), "{figures}");
     desk.good("export m.spk --format c --out m.h");
