@@ -17,6 +17,8 @@ use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
 const SAMPLES: usize = 200;
 /// Of a model that is sampled, which takes a hundred times as long.
 const SAMPLED: usize = 20;
+/// Of a large model, for which the smallest device has no more room.
+const OF_LARGE: usize = 60;
 
 struct Recipe {
     kind: ModelKind,
@@ -50,6 +52,14 @@ const RECIPES: [Recipe; 8] = [
 impl Recipe {
     fn is_sampled(&self) -> bool {
         self.name.ends_with("-gibbs")
+    }
+
+    fn count(&self) -> usize {
+        match self.is_sampled() {
+            true => SAMPLED,
+            false if self.latents > 100 => OF_LARGE,
+            false => SAMPLES,
+        }
     }
 
     fn parameters(&self, rng: &mut Rng) -> Parameters {
@@ -88,9 +98,8 @@ impl Recipe {
         let variances = parameters.noise_variances();
         let has_slab = self.kind.kind().has_slab();
         let psi2 = parameters.slab_variances();
-        let count = if self.is_sampled() { SAMPLED } else { SAMPLES };
-        let mut samples = Vec::with_capacity(count * d);
-        for n in 0..count {
+        let mut samples = Vec::with_capacity(self.count() * d);
+        for n in 0..self.count() {
             let x: Vec<f64> = (0..h)
                 .map(|i| {
                     let (on, z) = (rng.uniform::<f64>() < parameters.prior[i], rng.normal::<f64>());
