@@ -7,7 +7,7 @@ use crate::found::Found;
 use crate::gibbs::{self, Conditional, Draw};
 use crate::math::Real;
 use crate::model::{Model, Selection, States};
-use crate::project::{project, weigh};
+use crate::project::weigh;
 use crate::select::{score, singleton_scores, top};
 use crate::slices::copy;
 use crate::states::Path;
@@ -151,7 +151,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     pub fn project(&mut self, sample: &[T]) -> Result<(), Error> {
         self.accept(sample)?;
         self.found.borrow_mut().energy = weigh(&self.model.noise, self.arena.sample, self.arena.weighted);
-        project(self.model.dictionary, self.arena.weighted, self.arena.projection);
+        T::project(self.model.dictionary, self.arena.weighted, self.arena.projection);
         Ok(())
     }
 

@@ -2,12 +2,10 @@
 //!
 //! The only stage whose work depends on D: D H multiply-adds, plus D (shared or diagonal noise) or
 //! D (D + 1) (full noise). Everything after it lives on b, G and the prior.
-//!
-//! Each b_h is summed from dimension 0 up, [`PANEL`] latents side by side: one load of y_d serves a
-//! whole panel, and vector units and single accumulators reach the same bits.
+//! The product with W is in [`crate::kernel`].
 
 use crate::math::Real;
-use crate::model::{Model, Noise, PANEL};
+use crate::model::{Model, Noise};
 use crate::slices::{at, dot, lower_row, set};
 
 /// u = Sigma^-1 y into `weighted`; returns the energy y^T Sigma^-1 y.
@@ -82,42 +80,7 @@ fn unwhiten<T: Real>(factor: &[T], weighted: &mut [T]) -> T {
     energy
 }
 
-/// The panels of a packed matrix with `dims` rows. (`chunks_exact` with a length only known at run
-/// time would bring a panic path.)
-pub(crate) fn panels<T>(packed: &[T], dims: usize) -> impl Iterator<Item = &[T]> {
-    let mut rest = packed;
-    core::iter::from_fn(move || {
-        let (panel, tail) = rest.split_at_checked(dims * PANEL)?;
-        rest = tail;
-        Some(panel)
-    })
-}
-
-/// b = W^T u for all latents.
-pub(crate) fn project<T: Real>(dictionary: &[T], weighted: &[T], projection: &mut [T]) {
-    for (panel, b) in panels(dictionary, weighted.len()).zip(projection.chunks_mut(PANEL)) {
-        let mut sums = [T::ZERO; PANEL];
-        let [s0, s1, s2, s3, s4, s5, s6, s7] = &mut sums;
-        // Written out, so that the eight sums stay in registers also when optimising for size.
-        for (w, &u) in panel.chunks_exact(PANEL).zip(weighted) {
-            if let &[w0, w1, w2, w3, w4, w5, w6, w7] = w {
-                *s0 += w0 * u;
-                *s1 += w1 * u;
-                *s2 += w2 * u;
-                *s3 += w3 * u;
-                *s4 += w4 * u;
-                *s5 += w5 * u;
-                *s6 += w6 * u;
-                *s7 += w7 * u;
-            }
-        }
-        for (b, sum) in b.iter_mut().zip(sums) {
-            *b = sum;
-        }
-    }
-}
-
-/// b_h alone, to the same bits as [`project`].
+/// b_h alone, to the same bits as [`crate::kernel`] has it.
 pub(crate) fn project_one<T: Real>(model: &Model<'_, T>, latent: usize, weighted: &[T]) -> T {
     let mut sum = T::ZERO;
     for (w, &u) in model.column(latent).zip(weighted) {

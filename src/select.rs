@@ -5,9 +5,9 @@
 //! latent.
 
 use crate::capacity::MAX_SELECTED;
+use crate::kernel::panels;
 use crate::math::Real;
 use crate::model::{Model, Noise, PANEL, Selection};
-use crate::project::panels;
 use heapless::Vec;
 
 /// The singleton state of latent h: all that one latent alone can say about the sample.
