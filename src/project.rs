@@ -2,11 +2,13 @@
 //!
 //! The only stage whose work depends on D: D H multiply-adds, plus D (shared or diagonal noise) or
 //! D (D + 1) (full noise). Everything after it lives on b, G and the prior.
-//! The product with W is in [`crate::kernel`].
+//! The product with W is in [`crate::kernel`]. Where W has integers, u is rounded to integers for it,
+//! in place.
 
+use crate::kernel::integer::{self, pack, sample_words, sum_of_one, words};
 use crate::math::Real;
-use crate::model::{Model, Noise};
-use crate::slices::{at, dot, lower_row, set};
+use crate::model::{Dictionary, Integers, Model, Noise, QUAD, float_column};
+use crate::slices::{at, copy, dot, lower_row, set, span};
 
 /// u = Sigma^-1 y into `weighted`; returns the energy y^T Sigma^-1 y.
 pub(crate) fn weigh<T: Real>(noise: &Noise<'_, T>, sample: &[T], weighted: &mut [T]) -> T {
@@ -80,11 +82,64 @@ fn unwhiten<T: Real>(factor: &[T], weighted: &mut [T]) -> T {
     energy
 }
 
-/// b_h alone, to the same bits as [`crate::kernel`] has it.
-pub(crate) fn project_one<T: Real>(model: &Model<'_, T>, latent: usize, weighted: &[T]) -> T {
-    let mut sum = T::ZERO;
-    for (w, &u) in model.column(latent).zip(weighted) {
-        sum += w * u;
+/// b = W^T u of the sample, once [`weigh`] has left u in `weighted`, which is not that any more afterwards where W has
+/// integers. `given` are the integers that the sample came as, if it did, and their step.
+pub(crate) fn project<T: Real>(
+    model: &Model<'_, T>,
+    sample: &[T],
+    weighted: &mut [T],
+    given: Option<(&[i16], T)>,
+    projection: &mut [T],
+) {
+    let Integers { width, words: packed, scales, peak } = match model.dictionary {
+        Dictionary::Float(packed) => return T::project(packed, weighted, projection),
+        Dictionary::Integer(integers) => integers,
+    };
+    // With one precision for all, the sample itself is rounded: integers that fit stay as they are.
+    let mut factor = T::ONE;
+    if let Noise::Shared(precision) = model.noise {
+        factor = precision;
+        match given {
+            Some((integers, step)) => {
+                factor *= step;
+                for (v, &y) in weighted.iter_mut().zip(integers) {
+                    *v = T::from_i32(i32::from(y));
+                }
+            }
+            None => copy(weighted, sample),
+        }
     }
-    sum
+    factor *= pack(weighted, peak);
+    let sample = span(words(weighted), 0, sample_words(weighted.len()));
+    integer::project(width, packed, sample, scales, factor, projection);
+}
+
+/// W_h^T u for some latents, in order, from u in `weighted`, which is not that any more afterwards where W has integers.
+pub(crate) fn project_some<T: Real>(
+    model: &Model<'_, T>,
+    latents: &[u16],
+    weighted: &mut [T],
+    projection: &mut [T],
+) {
+    let outputs = projection.iter_mut().zip(latents.iter().map(|&latent| usize::from(latent)));
+    let integers = match model.dictionary {
+        Dictionary::Float(packed) => {
+            for (b, latent) in outputs {
+                let mut sum = T::ZERO;
+                for (w, &u) in float_column(packed, weighted.len(), latent).zip(weighted.iter()) {
+                    sum += w * u;
+                }
+                *b = sum;
+            }
+            return;
+        }
+        Dictionary::Integer(integers) => integers,
+    };
+    let dims = weighted.len();
+    let step = pack(weighted, integers.peak);
+    let sample = span(words(weighted), 0, sample_words(dims));
+    for (b, latent) in outputs {
+        let sum = sum_of_one(integers.width, integers.quad(dims, latent), sample, latent % QUAD);
+        *b = T::from_i32(sum) * (at(integers.scales, latent) * step);
+    }
 }
