@@ -15,6 +15,7 @@ mod infer;
 mod inspect;
 mod model_file;
 mod output;
+mod quantize;
 mod results;
 mod sampling;
 mod source_text;
@@ -51,6 +52,7 @@ enum Command {
     Infer(infer::Infer),
     Inspect(inspect::Inspect),
     Eval(eval::Eval),
+    Quantize(quantize::Quantize),
     Export(export::Export),
     Demo(demo::Demo),
 }
@@ -71,6 +73,7 @@ pub fn main() -> ExitCode {
         Command::Infer(command) => command.run(),
         Command::Inspect(command) => command.run(),
         Command::Eval(command) => command.run(),
+        Command::Quantize(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Demo(command) => command.run(),
     };

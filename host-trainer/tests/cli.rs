@@ -12,6 +12,8 @@ mod eval;
 mod export;
 #[path = "cli/kinds.rs"]
 mod kinds;
+#[path = "cli/quantize.rs"]
+mod quantize;
 #[path = "cli/refused.rs"]
 mod refused;
 #[path = "cli/sampling.rs"]

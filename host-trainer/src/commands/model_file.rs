@@ -83,7 +83,7 @@ pub(super) fn arena_bytes(shape: Shape) -> usize {
 /// Names of what a blob can be, as commands and their output write them.
 pub(super) mod names {
     use spikelet::blob::{Kind, Slab};
-    use spikelet::model::{Model, Noise, Selection, States};
+    use spikelet::model::{Dictionary, Model, Noise, Selection, States, Width};
 
     pub fn kind(kind: Kind) -> &'static str {
         match kind {
@@ -93,6 +93,16 @@ pub(super) mod names {
             Kind::Mca => "mca",
             Kind::Ssmca => "ssmca",
             _ => "unknown",
+        }
+    }
+
+    pub fn encoding(model: &Model<'_, f32>) -> &'static str {
+        match model.dictionary {
+            Dictionary::Float(_) => "f32",
+            Dictionary::Integer(integers) => match integers.width {
+                Width::I16 => "i16",
+                Width::I8 => "i8",
+            },
         }
     }
 
