@@ -254,7 +254,7 @@ typedef struct spk_estimate {
 #define SPK_ERR_NULL -1
 
 /**
- * Memory, blob or sample do not start on the boundary they need (8, 8 and 4 bytes).
+ * Memory, blob or sample do not start on the boundary they need (8, 8 and 4 bytes; 2 for a sample of integers).
  */
 #define SPK_ERR_ALIGNMENT -2
 
@@ -284,7 +284,7 @@ typedef struct spk_estimate {
 #define SPK_ERR_RANGE -7
 
 /**
- * A setting of the sampler that it cannot run with, or a model that it cannot sample.
+ * A setting of the sampler that it cannot run with, a model that it cannot sample, or a step that is none.
  */
 #define SPK_ERR_SETTING -8
 
@@ -439,6 +439,26 @@ spk_status spk_process(struct spk_state *state,
                        const float *sample,
                        size_t sample_len,
                        struct spk_estimate *estimate);
+
+/**
+ * spk_process() for a sample of integers, as an ADC or a sound file has them: the sample is `step` times these. With a
+ * model of integers (spikelet quantize) and noise that is the same in all dimensions they are multiplied as they are.
+ *
+ * @param state       from spk_init()
+ * @param sample      the sample: `sample_len` integers
+ * @param sample_len  the model's `dims`
+ * @param step        what one step of the integers is in the units the model was trained in, above 0; 1/32768 for sound
+ *                    whose full scale is 1
+ * @param estimate    filled in on success
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, SPK_ERR_LENGTH, SPK_ERR_SETTING (the step) or
+ *         SPK_ERR_RANGE
+ */
+SPK_CHECKED
+spk_status spk_process_i16(struct spk_state *state,
+                           const int16_t *sample,
+                           size_t sample_len,
+                           float step,
+                           struct spk_estimate *estimate);
 
 /**
  * The last sample without its noise: the dictionary times the posterior means; for SPK_KIND_MCA and SPK_KIND_SSMCA the mean of

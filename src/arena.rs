@@ -134,7 +134,7 @@ pub const fn gibbs_state_bytes(shape: Shape) -> usize {
 }
 
 /// The fixed part of [`state_bytes`]: the C interface checks when it is built that its state fits.
-pub const STATE_BASE: usize = 432 + (4 * MAX_SELECTED + 2 * MAX_ACTIVE).next_multiple_of(8);
+pub const STATE_BASE: usize = 472 + (4 * MAX_SELECTED + 2 * MAX_ACTIVE).next_multiple_of(8);
 
 /// The arrays, named by what they hold. Sizes: D `dims`, H `latents`, S `selected`, A `max_active`.
 #[derive(Debug)]

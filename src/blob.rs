@@ -11,7 +11,7 @@
 //! | 8 | u32 | length of the blob in bytes, a multiple of 8 |
 //! | 12 | u32 | CRC-32 (IEEE 802.3, as in zlib) of the bytes from 16 to the end |
 //! | 16 | u8 | model kind: 1 GSC, 2 BSC, 3 NMF, 4 MCA, 5 SSMCA |
-//! | 17 | u8 | encoding of the dictionary: 0 f32 (1 i16, 2 i8 reserved) |
+//! | 17 | u8 | encoding of the dictionary: 0 f32, 1 i16, 2 i8 |
 //! | 18 | u8 | selection: 0 singleton, 1 independent, 2 cosine, 3 bound |
 //! | 19 | u8 | noise: 0 shared, 1 diagonal, 2 full |
 //! | 20 | u8 | slab: 0 unit or 1 diagonal for GSC and SSMCA, 2 full for GSC; 3 none for the others |
@@ -31,7 +31,8 @@
 //!
 //! | tag | numbers | holds |
 //! |---|---|---|
-//! | `DICT` | D times H rounded up to 8 | dictionary in panels |
+//! | `DICT` | D times H rounded up to 8 | dictionary in panels; as integers in quads, see [`Integers`] |
+//! | `DSCL` | H | scales of a dictionary of integers |
 //! | `NOIS` | 1, D or D (D + 1) / 2 | noise precision(s) or inverse Cholesky factor |
 //! | `PRIO`, `GDIA` | H each | prior logit, Gram diagonal |
 //! | `MEAN`, `PREC`, `SOFF` | H each | slab mean, slab precision, score offset; GSC and SSMCA only |
@@ -51,14 +52,14 @@
 
 use crate::error::ModelError;
 use crate::frame::Frame;
-use crate::model::{Model, Noise, Selection, Shape, StateTable, States};
+use crate::model::{Dictionary, Integers, Model, Noise, Selection, Shape, StateTable, States, Width};
 
 pub use crate::model::Kind;
 
 pub use crate::bytes::crc32;
 pub use crate::error::BlobError;
 
-use crate::bytes::{floats, u8_at, u16_at, u32_at};
+use crate::bytes::{floats, u8_at, u16_at, u32_at, words};
 
 /// First four bytes.
 pub const MAGIC: [u8; 4] = *b"SPKL";
@@ -139,9 +140,12 @@ impl<'a> Blob<'a> {
             5 => Kind::Ssmca,
             value => return Err(BlobError::Unknown { field: "kind", value }),
         };
-        if u8_at(bytes, 17) != 0 {
-            return Err(BlobError::Unknown { field: "encoding", value: u8_at(bytes, 17) });
-        }
+        let width = match u8_at(bytes, 17) {
+            0 => None,
+            1 => Some(Width::I16),
+            2 => Some(Width::I8),
+            value => return Err(BlobError::Unknown { field: "encoding", value }),
+        };
         if u8_at(bytes, 22) > 1 {
             return Err(BlobError::Unknown { field: "singletons", value: u8_at(bytes, 22) });
         }
@@ -189,7 +193,13 @@ impl<'a> Blob<'a> {
                 max_active: usize::from(u16_at(bytes, 34)),
                 singletons: u8_at(bytes, 22) == 1,
             },
-            dictionary: numbers("DICT")?,
+            dictionary: match width {
+                None => Dictionary::Float(numbers("DICT")?),
+                Some(width) => {
+                    let (words, scales) = (sections.words("DICT")?, numbers("DSCL")?);
+                    Dictionary::Integer(Integers { width, words, scales, peak: 0 })
+                }
+            },
             noise,
             prior_logit: numbers("PRIO")?,
             slab_mean: of_slab("MEAN")?,
@@ -276,8 +286,8 @@ struct Sections<'a> {
     table: &'a [u8],
 }
 
-const KNOWN: [&str; 11] =
-    ["DICT", "NOIS", "PRIO", "MEAN", "PREC", "GDIA", "SOFF", "GRAM", "SELP", "SELO", "STAT"];
+const KNOWN: [&str; 12] =
+    ["DICT", "DSCL", "NOIS", "PRIO", "MEAN", "PREC", "GDIA", "SOFF", "GRAM", "SELP", "SELO", "STAT"];
 
 impl<'a> Sections<'a> {
     fn new(bytes: &'a [u8]) -> Result<Self, BlobError> {
@@ -316,5 +326,10 @@ impl<'a> Sections<'a> {
     fn floats(&self, tag: &'static str) -> Result<&'a [f32], BlobError> {
         let bytes = self.find(tag).ok_or(BlobError::MissingSection { tag })?;
         floats(bytes).ok_or(BlobError::SectionLength { tag })
+    }
+
+    fn words(&self, tag: &'static str) -> Result<&'a [u32], BlobError> {
+        let bytes = self.find(tag).ok_or(BlobError::MissingSection { tag })?;
+        words(bytes).ok_or(BlobError::SectionLength { tag })
     }
 }

@@ -3,7 +3,7 @@
 use crate::arena::BlockMemory;
 use crate::capacity::{MAX_REFERENCE, MAX_SELECTED};
 use crate::math::Real;
-use crate::model::Model;
+use crate::model::{Dictionary, Model, Noise, float_column};
 use crate::slices::{at, exchange, row, set, span, triangle};
 use heapless::Vec;
 
@@ -222,24 +222,42 @@ fn gram_entry<T: Real>(model: &Model<'_, T>, h: usize, j: usize) -> T {
     }
 }
 
-/// W_h^T Sigma^-1 W_j, summed over dimensions in order.
+/// W_h^T Sigma^-1 W_j.
 fn gram_dot<T: Real>(model: &Model<'_, T>, h: usize, j: usize) -> T {
-    let pairs = model.column(h).zip(model.column(j));
+    let dims = model.shape.dims;
+    match model.dictionary {
+        Dictionary::Float(packed) => {
+            product(&model.noise, float_column(packed, dims, h), float_column(packed, dims, j))
+        }
+        Dictionary::Integer(integers) => {
+            product(&model.noise, integers.column(dims, h), integers.column(dims, j))
+        }
+    }
+}
+
+/// Summed over dimensions in order.
+#[inline(always)]
+fn product<T: Real>(
+    noise: &Noise<'_, T>,
+    column: impl Iterator<Item = T>,
+    other: impl Iterator<Item = T>,
+) -> T {
+    let pairs = column.zip(other);
     let mut sum = T::ZERO;
-    match model.noise {
-        crate::model::Noise::Diagonal(precisions) => {
+    match *noise {
+        Noise::Diagonal(precisions) => {
             for ((w, other), &precision) in pairs.zip(precisions) {
                 sum += w * other * precision;
             }
             sum
         }
-        crate::model::Noise::Shared(precision) => {
+        Noise::Shared(precision) => {
             for (w, other) in pairs {
                 sum += w * other;
             }
             sum * precision
         }
         // D^2 multiply-adds per entry: the model must store G instead, which its checks ensure.
-        crate::model::Noise::Full(_) => T::ZERO,
+        Noise::Full(_) => T::ZERO,
     }
 }

@@ -27,6 +27,14 @@ pub(crate) fn floats(bytes: &[u8]) -> Option<&[f32]> {
     if before.is_empty() && after.is_empty() { Some(numbers) } else { None }
 }
 
+/// The same as words.
+#[allow(unsafe_code)]
+pub(crate) fn words(bytes: &[u8]) -> Option<&[u32]> {
+    // SAFETY: as above.
+    let (before, words, after) = unsafe { bytes.align_to::<u32>() };
+    if before.is_empty() && after.is_empty() { Some(words) } else { None }
+}
+
 /// CRC-32 of IEEE 802.3, as in zlib: a nibble at a time, 64 bytes of table.
 ///
 /// ```

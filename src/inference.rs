@@ -147,12 +147,53 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         self.posterior()
     }
 
+    /// [`Inference::infer`] for a sample of integers, `step` times these: see [`Inference::project_i16`].
+    pub fn infer_i16(&mut self, sample: &[i16], step: T) -> Result<Estimate<'_, T>, Error> {
+        self.project_i16(sample, step)?;
+        self.select();
+        self.posterior()
+    }
+
     /// First stage: checks the sample and projects it on the dictionary.
     pub fn project(&mut self, sample: &[T]) -> Result<(), Error> {
         self.accept(sample)?;
-        self.found.borrow_mut().energy = weigh(&self.model.noise, self.arena.sample, self.arena.weighted);
-        project(self.model.dictionary, self.arena.weighted, self.arena.projection);
+        self.work(None);
         Ok(())
+    }
+
+    /// [`Inference::project`] for a sample of integers, from an ADC or a sound file: `step` times these. Where the
+    /// dictionary is one of integers too and the noise is the same in all dimensions, they are multiplied as they are, as
+    /// far as they fit ([`crate::model::Integers`]).
+    ///
+    /// ```
+    /// # let model = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().model();
+    /// # let mut memory = [0.0f32; 256];
+    /// # let mut inference = spikelet::Inference::new(model, &mut memory).unwrap();
+    /// inference.project_i16(&[0, 16384], 1.0 / 8192.0).unwrap(); // the sample [0.0, 2.0]
+    /// inference.select();
+    /// assert!(inference.posterior().unwrap().activity[1] > 0.9);
+    /// ```
+    pub fn project_i16(&mut self, sample: &[i16], step: T) -> Result<(), Error> {
+        let expected = self.model.shape.dims;
+        if sample.len() != expected {
+            return Err(Error::SampleLength { expected, found: sample.len() });
+        }
+        // The largest there can be: whether a step is possible does not depend on the sample.
+        if !(step > T::ZERO && (step * T::from_i32(-32768)).is_finite()) {
+            return Err(Error::Setting { field: "step" });
+        }
+        for (y, &integer) in self.arena.sample.iter_mut().zip(sample) {
+            *y = T::from_i32(i32::from(integer)) * step;
+        }
+        self.work(Some((sample, step)));
+        Ok(())
+    }
+
+    /// The projection of the sample in the arena.
+    fn work(&mut self, integers: Option<(&[i16], T)>) {
+        let Arena { sample, weighted, projection, .. } = &mut self.arena;
+        self.found.borrow_mut().energy = weigh(&self.model.noise, sample, weighted);
+        project(&self.model, sample, weighted, integers, projection);
     }
 
     /// First stage, its work done elsewhere (for many samples at once, by a matrix product): takes

@@ -7,7 +7,7 @@
 //! | module | in | out |
 //! |---|---|---|
 //! | [`blob`] | bytes in flash | a checked [`Model`] that borrows them |
-//! | `project` | the sample y | u = Sigma^-1 y, its energy, b = W^T u |
+//! | `project`, `kernel` | the sample y | u = Sigma^-1 y, its energy, b = W^T u |
 //! | `select` | b | a score per latent, the H' best |
 //! | `block` | the H' latents | their part of G, b and the prior: D and H are gone |
 //! | `reference` | a loud sample | a few latents that explain most of it, and what they leave |
@@ -45,6 +45,9 @@ pub mod frame;
 pub mod model;
 
 pub mod blob;
+
+#[doc(hidden)]
+pub mod kernel;
 
 mod arena;
 mod engine;

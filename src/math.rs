@@ -14,7 +14,8 @@ use core::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 /// assert_eq!(<f32 as Real>::ln(<f32 as Real>::exp(2.0)), 2.0);
 /// ```
 pub trait Real:
-    Copy
+    crate::kernel::Kernel
+    + Copy
     + PartialOrd
     + Add<Output = Self>
     + Sub<Output = Self>

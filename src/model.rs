@@ -10,11 +10,14 @@
 //! binary and continuous latents, x = s.z their elementwise product.
 
 mod check;
+mod dictionary;
 
 use crate::math::{Real, binomial};
-use crate::slices::{at, span, triangle};
+use crate::slices::{span, triangle};
 
 pub use crate::error::ModelError;
+pub use dictionary::{Dictionary, Integers, QUAD, Width};
+pub(crate) use dictionary::{float_column, with_column};
 
 /// Latents per panel of the packed dictionary.
 pub const PANEL: usize = 8;
@@ -190,9 +193,8 @@ impl<T> StateTable<'_, T> {
 pub struct Model<'a, T> {
     /// Sizes.
     pub shape: Shape,
-    /// W in panels of [`PANEL`] latents: panel by panel, dimension by dimension, one number per
-    /// latent of the panel; the last panel is filled up with zeros.
-    pub dictionary: &'a [T],
+    /// W.
+    pub dictionary: Dictionary<'a, T>,
     /// Observation noise.
     pub noise: Noise<'a, T>,
     /// l_h = ln pi_h - ln(1 - pi_h).
@@ -233,14 +235,12 @@ impl<'a, T: Real> Model<'a, T> {
 
     /// W_h, from dimension 0 on.
     pub fn column(&self, latent: usize) -> impl Iterator<Item = T> + Clone + use<'a, T> {
-        let stride = self.shape.dims * PANEL;
-        let panel = span(self.dictionary, latent / PANEL * stride, stride);
-        panel.get(latent % PANEL..).unwrap_or(&[]).iter().step_by(PANEL).copied()
+        self.dictionary.column(self.shape.dims, latent)
     }
 
     /// W_dh.
     pub fn entry(&self, dim: usize, latent: usize) -> T {
-        at(self.dictionary, (latent / PANEL * self.shape.dims + dim) * PANEL + latent % PANEL)
+        self.dictionary.entry(self.shape.dims, dim, latent)
     }
 
     /// W x into `out`, for instance a denoised sample from posterior means: D multiply-adds per
@@ -249,9 +249,11 @@ impl<'a, T: Real> Model<'a, T> {
         out.fill(T::ZERO);
         for (h, &x) in x.iter().enumerate() {
             if x != T::ZERO {
-                for (out, w) in out.iter_mut().zip(self.column(h)) {
-                    *out += w * x;
-                }
+                with_column!(self, h, |column| {
+                    for (out, w) in out.iter_mut().zip(column) {
+                        *out += w * x;
+                    }
+                });
             }
         }
     }

@@ -2,13 +2,13 @@
 //!
 //! The only stage whose work depends on D: D H multiply-adds, plus D (shared or diagonal noise) or
 //! D (D + 1) (full noise). Everything after it lives on b, G and the prior.
-//!
-//! Each b_h is summed from dimension 0 up, [`PANEL`] latents side by side: one load of y_d serves a
-//! whole panel, and vector units and single accumulators reach the same bits.
+//! The product with W is in [`crate::kernel`]. Where W has integers, u is rounded to integers for it,
+//! in place.
 
+use crate::kernel::integer::{self, pack, sample_words, sum_of_one, words};
 use crate::math::Real;
-use crate::model::{Model, Noise, PANEL};
-use crate::slices::{at, dot, lower_row, set};
+use crate::model::{Dictionary, Integers, Model, Noise, QUAD, float_column};
+use crate::slices::{at, copy, dot, lower_row, set, span};
 
 /// u = Sigma^-1 y into `weighted`; returns the energy y^T Sigma^-1 y.
 pub(crate) fn weigh<T: Real>(noise: &Noise<'_, T>, sample: &[T], weighted: &mut [T]) -> T {
@@ -82,46 +82,64 @@ fn unwhiten<T: Real>(factor: &[T], weighted: &mut [T]) -> T {
     energy
 }
 
-/// The panels of a packed matrix with `dims` rows. (`chunks_exact` with a length only known at run
-/// time would bring a panic path.)
-pub(crate) fn panels<T>(packed: &[T], dims: usize) -> impl Iterator<Item = &[T]> {
-    let mut rest = packed;
-    core::iter::from_fn(move || {
-        let (panel, tail) = rest.split_at_checked(dims * PANEL)?;
-        rest = tail;
-        Some(panel)
-    })
-}
-
-/// b = W^T u for all latents.
-pub(crate) fn project<T: Real>(dictionary: &[T], weighted: &[T], projection: &mut [T]) {
-    for (panel, b) in panels(dictionary, weighted.len()).zip(projection.chunks_mut(PANEL)) {
-        let mut sums = [T::ZERO; PANEL];
-        let [s0, s1, s2, s3, s4, s5, s6, s7] = &mut sums;
-        // Written out, so that the eight sums stay in registers also when optimising for size.
-        for (w, &u) in panel.chunks_exact(PANEL).zip(weighted) {
-            if let &[w0, w1, w2, w3, w4, w5, w6, w7] = w {
-                *s0 += w0 * u;
-                *s1 += w1 * u;
-                *s2 += w2 * u;
-                *s3 += w3 * u;
-                *s4 += w4 * u;
-                *s5 += w5 * u;
-                *s6 += w6 * u;
-                *s7 += w7 * u;
+/// b = W^T u of the sample, once [`weigh`] has left u in `weighted`, which is not that any more afterwards where W has
+/// integers. `given` are the integers that the sample came as, if it did, and their step.
+pub(crate) fn project<T: Real>(
+    model: &Model<'_, T>,
+    sample: &[T],
+    weighted: &mut [T],
+    given: Option<(&[i16], T)>,
+    projection: &mut [T],
+) {
+    let Integers { width, words: packed, scales, peak } = match model.dictionary {
+        Dictionary::Float(packed) => return T::project(packed, weighted, projection),
+        Dictionary::Integer(integers) => integers,
+    };
+    // With one precision for all, the sample itself is rounded: integers that fit stay as they are.
+    let mut factor = T::ONE;
+    if let Noise::Shared(precision) = model.noise {
+        factor = precision;
+        match given {
+            Some((integers, step)) => {
+                factor *= step;
+                for (v, &y) in weighted.iter_mut().zip(integers) {
+                    *v = T::from_i32(i32::from(y));
+                }
             }
-        }
-        for (b, sum) in b.iter_mut().zip(sums) {
-            *b = sum;
+            None => copy(weighted, sample),
         }
     }
+    factor *= pack(weighted, peak);
+    let sample = span(words(weighted), 0, sample_words(weighted.len()));
+    integer::project(width, packed, sample, scales, factor, projection);
 }
 
-/// b_h alone, to the same bits as [`project`].
-pub(crate) fn project_one<T: Real>(model: &Model<'_, T>, latent: usize, weighted: &[T]) -> T {
-    let mut sum = T::ZERO;
-    for (w, &u) in model.column(latent).zip(weighted) {
-        sum += w * u;
+/// W_h^T u for some latents, in order, from u in `weighted`, which is not that any more afterwards where W has integers.
+pub(crate) fn project_some<T: Real>(
+    model: &Model<'_, T>,
+    latents: &[u16],
+    weighted: &mut [T],
+    projection: &mut [T],
+) {
+    let outputs = projection.iter_mut().zip(latents.iter().map(|&latent| usize::from(latent)));
+    let integers = match model.dictionary {
+        Dictionary::Float(packed) => {
+            for (b, latent) in outputs {
+                let mut sum = T::ZERO;
+                for (w, &u) in float_column(packed, weighted.len(), latent).zip(weighted.iter()) {
+                    sum += w * u;
+                }
+                *b = sum;
+            }
+            return;
+        }
+        Dictionary::Integer(integers) => integers,
+    };
+    let dims = weighted.len();
+    let step = pack(weighted, integers.peak);
+    let sample = span(words(weighted), 0, sample_words(dims));
+    for (b, latent) in outputs {
+        let sum = sum_of_one(integers.width, integers.quad(dims, latent), sample, latent % QUAD);
+        *b = T::from_i32(sum) * (at(integers.scales, latent) * step);
     }
-    sum
 }

@@ -19,7 +19,7 @@ use crate::capacity::MAX_REFERENCE;
 use crate::factor::Factor;
 use crate::math::{Accurate, Real};
 use crate::model::Model;
-use crate::project::{project_one, weigh_in_place};
+use crate::project::{project_some, weigh_in_place};
 use crate::select::gain;
 use crate::slices::{at, set, span_mut};
 
@@ -83,9 +83,7 @@ pub(crate) fn leave<T: Real>(
         *r = rest.value();
     }
     let energy = weigh_in_place(&model.noise, weighted);
-    for (b, &latent) in block.b.iter_mut().zip(&block.order) {
-        *b = project_one(model, usize::from(latent), weighted);
-    }
+    project_some(model, &block.order, weighted, block.b);
     energy
 }
 

@@ -5,9 +5,9 @@
 //! latent.
 
 use crate::capacity::MAX_SELECTED;
+use crate::kernel::panels;
 use crate::math::Real;
-use crate::model::{Model, Noise, PANEL, Selection};
-use crate::project::panels;
+use crate::model::{Dictionary, Integers, Model, Noise, PANEL, Selection, float_column};
 use heapless::Vec;
 
 /// The singleton state of latent h: all that one latent alone can say about the sample.
@@ -94,7 +94,11 @@ pub(crate) fn singleton_scores<T: Real>(model: &Model<'_, T>, projection: &[T], 
 /// -1/2 sum_d max(W_dh - y_d, 0)^2 a_d, panel by panel, from y_d and a_d [002, the upper bound for W >= 0].
 #[inline(always)]
 fn bound<T: Real>(model: &Model<'_, T>, dims: impl Iterator<Item = (T, T)> + Clone, scores: &mut [T]) {
-    for (w, scores) in panels(model.dictionary, model.shape.dims).zip(scores.chunks_mut(PANEL)) {
+    let packed = match model.dictionary {
+        Dictionary::Float(packed) => packed,
+        Dictionary::Integer(integers) => return bound_of_integers(integers, dims, scores),
+    };
+    for (w, scores) in panels(packed, model.shape.dims).zip(scores.chunks_mut(PANEL)) {
         let mut sums = [T::ZERO; PANEL];
         for (w, (y, a)) in w.chunks_exact(PANEL).zip(dims.clone()) {
             for (sum, &w) in sums.iter_mut().zip(w) {
@@ -108,10 +112,32 @@ fn bound<T: Real>(model: &Model<'_, T>, dims: impl Iterator<Item = (T, T)> + Clo
     }
 }
 
+/// The same, latent by latent.
+#[inline(never)]
+fn bound_of_integers<T: Real>(
+    integers: Integers<'_, T>,
+    dims: impl Iterator<Item = (T, T)> + Clone,
+    scores: &mut [T],
+) {
+    let count = dims.clone().count();
+    for (latent, score) in scores.iter_mut().enumerate() {
+        let mut sum = T::ZERO;
+        for (w, (y, a)) in integers.column(count, latent).zip(dims.clone()) {
+            let above = T::ZERO.max(w - y);
+            sum += above * above * a;
+        }
+        *score = -(T::HALF * sum);
+    }
+}
+
 /// -1/2 sum_d (y_d - W_dh mu_h)^2 a_dh, panel by panel [003 eq. 10, corrected factor].
 fn independent<T: Real>(model: &Model<'_, T>, sample: &[T], precision: &[T], scores: &mut [T]) {
     let dims = sample.len();
-    let panels = panels(model.dictionary, dims).zip(panels(precision, dims));
+    let packed = match model.dictionary {
+        Dictionary::Float(packed) => packed,
+        Dictionary::Integer(_) => return independent_of_integers(model, sample, precision, scores),
+    };
+    let panels = panels(packed, dims).zip(panels(precision, dims));
     let outputs = scores.chunks_mut(PANEL).zip(model.slab_mean.chunks(PANEL));
     for ((w, a), (scores, mean)) in panels.zip(outputs) {
         let mut sums = [T::ZERO; PANEL];
@@ -124,6 +150,20 @@ fn independent<T: Real>(model: &Model<'_, T>, sample: &[T], precision: &[T], sco
         for (score, sum) in scores.iter_mut().zip(sums) {
             *score = -(T::HALF * sum);
         }
+    }
+}
+
+/// The same, latent by latent.
+#[inline(never)]
+fn independent_of_integers<T: Real>(model: &Model<'_, T>, sample: &[T], precision: &[T], scores: &mut [T]) {
+    let precisions = |latent| float_column(precision, sample.len(), latent);
+    for (latent, (score, &mean)) in scores.iter_mut().zip(model.slab_mean).enumerate() {
+        let mut sum = T::ZERO;
+        for ((w, a), &y) in model.column(latent).zip(precisions(latent)).zip(sample) {
+            let miss = y - w * mean;
+            sum += miss * miss * a;
+        }
+        *score = -(T::HALF * sum);
     }
 }
 

@@ -8,6 +8,7 @@
 mod common;
 
 use common::{digest, tests_dir};
+use spikelet::model::Width;
 use spikelet::rng::Rng;
 use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind};
 use spikelet_trainer::blob;
@@ -17,7 +18,8 @@ use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
 const SAMPLES: usize = 200;
 /// Of a model that is sampled, which takes a hundred times as long.
 const SAMPLED: usize = 20;
-/// Of a large model, for which the smallest device has no more room.
+/// Of a model of integers, and of a large one, for which the smallest device has no more room.
+const QUANTIZED: usize = 40;
 const OF_LARGE: usize = 60;
 
 struct Recipe {
@@ -37,8 +39,8 @@ fn settings(kind: Kind) -> Gibbs {
 
 /// The rows of the cost table. The first has loud samples (they take the reference path on the
 /// way), the second a slab mean and diagonal noise, the third a Gram matrix that is computed. Then latents that
-/// are on or off, added up or the strongest alone, and the samplers.
-const RECIPES: [Recipe; 8] = [
+/// are on or off, added up or the strongest alone, and the samplers. Last dictionaries of integers, as their names say.
+const RECIPES: [Recipe; 11] = [
     Recipe { kind: ModelKind::Gsc, name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "d64h256", dims: 64, latents: 256, selected: 10, max_active: 3 },
@@ -47,6 +49,9 @@ const RECIPES: [Recipe; 8] = [
     Recipe { kind: ModelKind::Gsc, name: "gsc-gibbs", dims: 12, latents: 16, selected: 12, max_active: 3 },
     Recipe { kind: ModelKind::Bsc, name: "bsc-gibbs", dims: 12, latents: 16, selected: 12, max_active: 3 },
     Recipe { kind: ModelKind::Ssmca, name: "ssmca-gibbs", dims: 12, latents: 16, selected: 6, max_active: 6 },
+    Recipe { kind: ModelKind::Gsc, name: "i16-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
+    Recipe { kind: ModelKind::Gsc, name: "i8-d32h64", dims: 32, latents: 64, selected: 10, max_active: 3 },
+    Recipe { kind: ModelKind::Mca, name: "i8-mca-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
 ];
 
 impl Recipe {
@@ -54,17 +59,27 @@ impl Recipe {
         self.name.ends_with("-gibbs")
     }
 
+    /// Of its integers.
+    fn width(&self) -> Option<Width> {
+        match self.name.split('-').next() {
+            Some("i16") => Some(Width::I16),
+            Some("i8") => Some(Width::I8),
+            _ => None,
+        }
+    }
+
     fn count(&self) -> usize {
-        match self.is_sampled() {
-            true => SAMPLED,
-            false if self.latents > 100 => OF_LARGE,
-            false => SAMPLES,
+        match (self.is_sampled(), self.width()) {
+            (true, _) => SAMPLED,
+            (_, Some(_)) => QUANTIZED,
+            _ if self.latents > 100 => OF_LARGE,
+            _ => SAMPLES,
         }
     }
 
     fn parameters(&self, rng: &mut Rng) -> Parameters {
         let (d, h) = (self.dims, self.latents);
-        let second = self.name == "d16h32" || self.is_sampled();
+        let second = self.name.ends_with("d16h32") || self.is_sampled();
         let scale = 1.0 / (d as f64).sqrt();
         let dictionary: Vec<f64> = (0..d * h).map(|_| rng.normal::<f64>() * scale).collect();
         let is_maximal = self.kind.kind().is_maximal();
@@ -151,7 +166,10 @@ fn checked_in_models_are_those_the_code_makes() {
             states: None,
             gram: GramName::Auto,
         };
-        let prepared = Prepared::new(&parameters, &options).unwrap();
+        let prepared = match recipe.width() {
+            Some(width) => Prepared::quantized(&parameters, &options, width).unwrap(),
+            None => Prepared::new(&parameters, &options).unwrap(),
+        };
         let text = format!("conformance model {}", recipe.name);
         let bytes = blob::write(&prepared, &parameters.slab_cov, &text).unwrap();
         let folder = tests_dir().join("conformance");

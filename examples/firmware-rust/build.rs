@@ -6,8 +6,19 @@
 use std::{env, fs, path::PathBuf};
 
 const CONFORMANCE: &str = "../../tests/conformance";
-const DEFAULT: [&str; 8] =
-    ["d4h6", "d16h32", "d64h256", "bsc-d16h32", "mca-d16h32", "gsc-gibbs", "bsc-gibbs", "ssmca-gibbs"];
+const DEFAULT: [&str; 11] = [
+    "d4h6",
+    "d16h32",
+    "d64h256",
+    "bsc-d16h32",
+    "mca-d16h32",
+    "gsc-gibbs",
+    "bsc-gibbs",
+    "ssmca-gibbs",
+    "i16-d16h32",
+    "i8-d32h64",
+    "i8-mca-d16h32",
+];
 
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap());

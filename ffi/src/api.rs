@@ -7,7 +7,7 @@ use crate::types::{SPK_API_VERSION, SPK_BLOB_VERSION, SPK_OK, TEXTS, blob_status
 use crate::types::{SPK_ERR_SETTING, SPK_START_BEST, SPK_START_GREEDY, SPK_START_RANDOM};
 use crate::types::{spk_estimate, spk_gibbs, spk_info, spk_state, spk_status};
 use core::ffi::{CStr, c_char, c_void};
-use spikelet::{Blob, Engine, Found, Gibbs, Inference, Start, gibbs_state_bytes, state_bytes};
+use spikelet::{Blob, Engine, Estimate, Found, Gibbs, Inference, Start, gibbs_state_bytes, state_bytes};
 
 /// `?` on the inside, a status on the outside.
 fn done(result: Result<(), spk_status>) -> spk_status {
@@ -217,21 +217,57 @@ pub unsafe extern "C" fn spk_process(
         let mut inference =
             Inference::over(state.model, state.engine, arena, &mut state.found).map_err(status)?;
         let found = inference.infer(sample).map_err(status)?;
-        let found = spk_estimate {
-            activity: found.activity.as_ptr(),
-            mean: found.mean.as_ptr(),
-            variance: found.variance.as_ptr(),
-            selected: found.selected.as_ptr(),
-            map_latents: found.map_latents.as_ptr(),
-            map_values: found.map_values.as_ptr(),
-            latents: found.activity.len() as u32,
-            selected_len: found.selected.len() as u32,
-            map_len: found.map_latents.len() as u32,
-            evidence: found.evidence,
-        };
         // SAFETY: as above.
-        unsafe { put(estimate, found) }
+        unsafe { put(estimate, translate(&found)) }
     })())
+}
+
+/// spk_process() for a sample of integers, as an ADC or a sound file has them: the sample is `step` times these. With a
+/// model of integers (spikelet quantize) and noise that is the same in all dimensions they are multiplied as they are.
+///
+/// @param state       from spk_init()
+/// @param sample      the sample: `sample_len` integers
+/// @param sample_len  the model's `dims`
+/// @param step        what one step of the integers is in the units the model was trained in, above 0; 1/32768 for sound
+///                    whose full scale is 1
+/// @param estimate    filled in on success
+/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, SPK_ERR_LENGTH, SPK_ERR_SETTING (the step) or
+///         SPK_ERR_RANGE
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_process_i16(
+    state: *mut spk_state,
+    sample: *const i16,
+    sample_len: usize,
+    step: f32,
+    estimate: *mut spk_estimate,
+) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller, as documented above.
+        let (state, arena) = unsafe { open(state)? };
+        // SAFETY: as above.
+        let sample = unsafe { slice(sample, sample_len)? };
+        let mut inference =
+            Inference::over(state.model, state.engine, arena, &mut state.found).map_err(status)?;
+        let found = inference.infer_i16(sample, step).map_err(status)?;
+        // SAFETY: as above.
+        unsafe { put(estimate, translate(&found)) }
+    })())
+}
+
+fn translate(found: &Estimate<'_, f32>) -> spk_estimate {
+    spk_estimate {
+        activity: found.activity.as_ptr(),
+        mean: found.mean.as_ptr(),
+        variance: found.variance.as_ptr(),
+        selected: found.selected.as_ptr(),
+        map_latents: found.map_latents.as_ptr(),
+        map_values: found.map_values.as_ptr(),
+        latents: found.activity.len() as u32,
+        selected_len: found.selected.len() as u32,
+        map_len: found.map_latents.len() as u32,
+        evidence: found.evidence,
+    }
 }
 
 /// The last sample without its noise: the dictionary times the posterior means; for SPK_KIND_MCA and SPK_KIND_SSMCA the mean of

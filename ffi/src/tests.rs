@@ -268,7 +268,8 @@ fn damaged_blobs_are_refused_with_the_reason() {
         }
     };
     assert_eq!(with(&change(16, 9)), SPK_ERR_BLOB_UNKNOWN); // kind
-    assert_eq!(with(&change(17, 1)), SPK_ERR_BLOB_UNKNOWN); // encoding
+    assert_eq!(with(&change(17, 3)), SPK_ERR_BLOB_UNKNOWN); // encoding
+    assert_eq!(with(&change(17, 1)), SPK_ERR_BLOB_SECTION); // integers, of which there are none
     assert_eq!(with(&change(48, b'Z')), SPK_ERR_BLOB_UNKNOWN); // section tag
     assert_eq!(with(&change(52, 0xff)), SPK_ERR_BLOB_SECTION); // section offset
     assert_eq!(with(&change(24, 3)), SPK_ERR_BLOB_MODEL); // dims

@@ -11,7 +11,7 @@ pub type spk_status = i32;
 pub const SPK_OK: spk_status = 0;
 /// A pointer that must not be NULL is.
 pub const SPK_ERR_NULL: spk_status = -1;
-/// Memory, blob or sample do not start on the boundary they need (8, 8 and 4 bytes).
+/// Memory, blob or sample do not start on the boundary they need (8, 8 and 4 bytes; 2 for a sample of integers).
 pub const SPK_ERR_ALIGNMENT: spk_status = -2;
 /// The memory is smaller than spk_state_size() says.
 pub const SPK_ERR_MEMORY: spk_status = -3;
@@ -23,7 +23,7 @@ pub const SPK_ERR_LENGTH: spk_status = -5;
 pub const SPK_ERR_NOT_FINITE: spk_status = -6;
 /// The sample is finite, but too large for the precision of the model. There are no results.
 pub const SPK_ERR_RANGE: spk_status = -7;
-/// A setting of the sampler that it cannot run with, or a model that it cannot sample.
+/// A setting of the sampler that it cannot run with, a model that it cannot sample, or a step that is none.
 pub const SPK_ERR_SETTING: spk_status = -8;
 /// Fewer bytes than the blob says it has.
 pub const SPK_ERR_BLOB_TRUNCATED: spk_status = -20;
@@ -192,7 +192,7 @@ pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 17] = [
     (SPK_ERR_LENGTH, c"an array has another length than the model says"),
     (SPK_ERR_NOT_FINITE, c"NaN or infinity in the sample"),
     (SPK_ERR_RANGE, c"the sample is too large for the precision of the model"),
-    (SPK_ERR_SETTING, c"the model cannot be sampled with these settings"),
+    (SPK_ERR_SETTING, c"the model cannot be run with these settings"),
     (SPK_ERR_BLOB_TRUNCATED, c"the blob is truncated"),
     (SPK_ERR_BLOB_MAGIC, c"not a Spikelet blob"),
     (SPK_ERR_BLOB_VERSION, c"the blob has an unknown format version"),

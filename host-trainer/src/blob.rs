@@ -4,7 +4,7 @@ use crate::parameters::SlabCov;
 use crate::prepare::Prepared;
 use spikelet::blob::{ALIGN, ENTRY_LEN, HEADER_LEN, MAGIC, Slab, VERSION, crc32};
 use spikelet::frame::Frame;
-use spikelet::model::{Noise, Selection, States};
+use spikelet::model::{Dictionary, Noise, Selection, States};
 
 /// What a blob says about its model beside the numbers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,11 +43,20 @@ pub fn write<'a>(
         }
         Noise::Diagonal(values) | Noise::Full(values) => values,
     };
-    let mut sections = vec![
-        (b"DICT", bytes(model.dictionary)),
-        (b"NOIS", bytes(noise)),
-        (b"PRIO", bytes(model.prior_logit)),
-    ];
+    let mut sections = Vec::new();
+    let encoding = match model.dictionary {
+        Dictionary::Float(packed) => {
+            sections.push((b"DICT", bytes(packed)));
+            0
+        }
+        Dictionary::Integer(integers) => {
+            sections.push((b"DICT", integers.words.iter().flat_map(|word| word.to_le_bytes()).collect()));
+            sections.push((b"DSCL", bytes(integers.scales)));
+            integers.width as u8
+        }
+    };
+    sections.push((b"NOIS", bytes(noise)));
+    sections.push((b"PRIO", bytes(model.prior_logit)));
     let kind = model.shape.kind;
     if kind.has_slab() {
         sections.push((b"MEAN", bytes(model.slab_mean)));
@@ -97,7 +106,7 @@ pub fn write<'a>(
     blob.extend(VERSION.to_le_bytes());
     blob.extend([0; 2 + 8]);
     let singletons = u8::from(shape.singletons);
-    blob.extend([kind as u8, 0, selection_code, noise_code, slab as u8, states_code, singletons, 0]);
+    blob.extend([kind as u8, encoding, selection_code, noise_code, slab as u8, states_code, singletons, 0]);
     blob.extend((shape.dims as u32).to_le_bytes());
     blob.extend((shape.latents as u32).to_le_bytes());
     blob.extend((shape.selected as u16).to_le_bytes());

@@ -18,6 +18,7 @@ mod infer;
 mod inspect;
 mod model_file;
 mod output;
+mod quantize;
 mod results;
 mod sampling;
 mod source_text;
@@ -55,6 +56,7 @@ enum Command {
     Denoise(denoise::Denoise),
     Inspect(inspect::Inspect),
     Eval(eval::Eval),
+    Quantize(quantize::Quantize),
     Export(export::Export),
     Demo(demo::Demo),
 }
@@ -76,6 +78,7 @@ pub fn main() -> ExitCode {
         Command::Denoise(command) => command.run(),
         Command::Inspect(command) => command.run(),
         Command::Eval(command) => command.run(),
+        Command::Quantize(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Demo(command) => command.run(),
     };

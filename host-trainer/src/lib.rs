@@ -6,6 +6,7 @@
 
 pub mod blob;
 pub mod commands;
+pub mod compare;
 pub mod data;
 pub mod error;
 pub mod files;
@@ -13,6 +14,7 @@ mod linalg;
 pub mod metrics;
 pub mod parameters;
 pub mod prepare;
+pub mod quantize;
 pub mod train;
 
 pub use error::{Error, Result};

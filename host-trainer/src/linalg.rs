@@ -16,6 +16,22 @@ pub(crate) fn cholesky_inverse(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
     packed.iter().all(|v| v.is_finite()).then_some(packed)
 }
 
+/// Sigma = L L^T (n x n, row-major), from L^-1 packed by rows: row i of L follows from the rows above it.
+pub(crate) fn covariance_of(inverse: &[f64], n: usize) -> Vec<f64> {
+    let mut rows: Vec<Vec<f64>> = Vec::with_capacity(n);
+    for i in 0..n {
+        let given = &inverse[i * (i + 1) / 2..][..=i];
+        let mut row = vec![0.0; n];
+        for (f, above) in given.iter().zip(&rows) {
+            row.iter_mut().zip(above).for_each(|(x, l)| *x -= f * l / given[i]);
+        }
+        row[i] = 1.0 / given[i];
+        rows.push(row);
+    }
+    let entry = |i: usize, j: usize| rows[i].iter().zip(&rows[j]).map(|(a, b)| a * b).sum();
+    (0..n * n).map(|at| entry(at / n, at % n)).collect()
+}
+
 /// The transpose of a row-major matrix with this many columns.
 pub(crate) fn transposed(matrix: &[f64], columns: usize) -> Vec<f64> {
     let rows = matrix.len() / columns.max(1);
@@ -61,4 +77,22 @@ fn whitened(parameters: &Parameters) -> Result<Mat<f64>> {
         }
     }
     Ok(whitened)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn covariances_come_back_from_the_factor() {
+        let d = 7;
+        let sigma: Vec<f64> = (0..d * d)
+            .map(|at| ((at / d) as f64, (at % d) as f64))
+            .map(|(i, j)| (-0.4 * (i - j).abs()).exp() * (i + 1.0) * (j + 1.0) * 1e-3)
+            .collect();
+        let factor = cholesky_inverse(&sigma, d).unwrap();
+        for (found, sigma) in covariance_of(&factor, d).into_iter().zip(&sigma) {
+            assert!((found / sigma - 1.0).abs() < 1e-10);
+        }
+    }
 }

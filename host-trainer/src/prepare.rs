@@ -1,15 +1,17 @@
 //! Parameters to what inference multiplies with: the other half of [`spikelet::Model`].
 //!
-//! The dictionary is rounded to the target precision first and everything else follows from the
-//! rounded one in `f64`, so that the numbers of a model agree with each other.
+//! The dictionary is rounded to the target precision first, to integers if so wanted ([`crate::quantize`]), and everything
+//! else follows from the rounded one in `f64`, so that the numbers of a model agree with each other.
 
 use crate::linalg::{cholesky_inverse, gram, gram_diagonal};
 use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
+use crate::quantize::{Quantized, quantize};
 use crate::{Error, Result};
 use spikelet::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use spikelet::math::{Real, binomial};
 use spikelet::model::{
-    Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States,
+    Dictionary, Integers, Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable,
+    States, Width,
 };
 
 /// A Gram matrix up to this many bytes (in f32) is stored without asking what else is.
@@ -84,7 +86,7 @@ pub struct Options {
 pub struct Prepared<T> {
     shape: Shape,
     full_slab: bool,
-    pub(crate) dictionary: Vec<T>,
+    dictionary: Packed<T>,
     pub(crate) noise: Vec<T>,
     noise_kind: NoiseKind,
     pub(crate) prior_logit: Vec<T>,
@@ -96,6 +98,13 @@ pub struct Prepared<T> {
     pub(crate) selection: Scores<T>,
     pub(crate) states: Option<Vec<T>>,
     log_norm: T,
+}
+
+/// W as inference reads it.
+#[derive(Clone, Debug)]
+enum Packed<T> {
+    Float(Vec<T>),
+    Integer(Quantized<T>),
 }
 
 /// What the selection scores need.
@@ -121,6 +130,13 @@ impl<T: Real> Prepared<T> {
         Self::tempered(parameters, options, 1.0)
     }
 
+    /// [`Prepared::new`] with a dictionary of integers, whose error becomes part of the noise: see [`crate::quantize`].
+    pub fn quantized(parameters: &Parameters, options: &Options, width: Width) -> Result<Self> {
+        parameters.check()?;
+        let (packed, rounded) = quantize(parameters, width)?;
+        Self::from_rounded(&rounded, options, 1.0, Packed::Integer(packed))
+    }
+
     /// The same at a temperature T = 1 / beta (paper 002): 1 / sigma^2 becomes beta / sigma^2, pi becomes pi^beta and 1 - pi
     /// becomes (1 - pi)^beta. Without a slab the posterior is then p(y, s)^beta, and the evidence the logarithm of its sum over
     /// the kept states. A slab stays as it is.
@@ -130,13 +146,7 @@ impl<T: Real> Prepared<T> {
             let what = format!("{temperature} cannot be a temperature");
             return Err(Error::input(what, "the temperature", "give a positive number"));
         }
-        let beta = 1.0 / temperature;
-        let kind = parameters.kind.kind();
-        let (d, h) = (parameters.dims, parameters.latents);
-        let Options { selected, max_active, singletons, .. } = *options;
-        let shape = Shape { kind, dims: d, latents: h, selected, max_active, singletons };
-        check_truncation(shape)?;
-        check_selection(parameters, options.selection)?;
+        let h = parameters.latents;
         let rounded = Parameters {
             dictionary: parameters.dictionary.iter().map(|&w| T::from_f64(w).to_f64()).collect(),
             noise: parameters.noise.scaled(temperature),
@@ -147,7 +157,25 @@ impl<T: Real> Prepared<T> {
             let place = format!("W[{}, {}]", i / h, i % h);
             return Err(Error::input(what, place, "rescale data and dictionary"));
         }
-        let (noise, noise_kind, log_det_noise) = noise(&rounded.noise, d)?;
+        let packed = Packed::Float(pack(&rounded.dictionary, parameters.dims, h));
+        Self::from_rounded(&rounded, options, temperature, packed)
+    }
+
+    /// From parameters that have the precision of the model, and the temperature in their noise.
+    fn from_rounded(
+        parameters: &Parameters,
+        options: &Options,
+        temperature: f64,
+        dictionary: Packed<T>,
+    ) -> Result<Self> {
+        let beta = 1.0 / temperature;
+        let kind = parameters.kind.kind();
+        let (d, h) = (parameters.dims, parameters.latents);
+        let Options { selected, max_active, singletons, .. } = *options;
+        let shape = Shape { kind, dims: d, latents: h, selected, max_active, singletons };
+        check_truncation(shape)?;
+        check_selection(parameters, options.selection)?;
+        let (noise, noise_kind, log_det_noise) = noise(&parameters.noise, d)?;
         let keep_gram = match options.gram {
             _ if kind.is_maximal() => false,
             GramName::Stored => true,
@@ -169,11 +197,11 @@ impl<T: Real> Prepared<T> {
         let wants_table = full_slab || options.states == Some(StatesName::Table);
         // The whole matrix of 65535 latents would take 34 GB, so it is not made where nothing needs it.
         let (gram, diagonal) = if keep_gram || wants_table || h <= LARGE_GRAM {
-            let gram = gram(&rounded)?;
+            let gram = gram(parameters)?;
             let diagonal: Vec<f64> = (0..h).map(|i| gram[i * h + i]).collect();
             (gram, diagonal)
         } else {
-            (Vec::new(), gram_diagonal(&rounded)?)
+            (Vec::new(), gram_diagonal(parameters)?)
         };
         let variances = if kind.has_slab() { parameters.slab_variances() } else { Vec::new() };
         if let (SlabCov::Full(psi), true) = (&parameters.slab_cov, full_slab) {
@@ -196,7 +224,7 @@ impl<T: Real> Prepared<T> {
         let selection = match options.selection {
             SelectionName::Singleton => Scores::Singleton,
             SelectionName::Independent => {
-                let (precision, offset) = independent(&rounded);
+                let (precision, offset) = independent(parameters);
                 Scores::Independent { precision: pack(&precision, d, h), offset: round(&offset) }
             }
             SelectionName::Cosine => {
@@ -214,7 +242,7 @@ impl<T: Real> Prepared<T> {
         let prepared = Self {
             shape,
             full_slab,
-            dictionary: pack(&rounded.dictionary, d, h),
+            dictionary,
             noise: round(&noise),
             noise_kind,
             prior_logit: parameters.prior.iter().map(|&p| T::from_f64(logit(p))).collect(),
@@ -240,7 +268,12 @@ impl<T: Real> Prepared<T> {
         };
         Model::new(Model {
             shape: self.shape,
-            dictionary: &self.dictionary,
+            dictionary: match &self.dictionary {
+                Packed::Float(packed) => Dictionary::Float(packed),
+                Packed::Integer(Quantized { width, words, scales }) => {
+                    Dictionary::Integer(Integers { width: *width, words, scales, peak: 0 })
+                }
+            },
             noise,
             prior_logit: &self.prior_logit,
             slab_mean: &self.slab_mean,

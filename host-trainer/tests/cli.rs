@@ -14,6 +14,8 @@ mod export;
 mod kinds;
 #[path = "cli/pictures.rs"]
 mod pictures;
+#[path = "cli/quantize.rs"]
+mod quantize;
 #[path = "cli/refused.rs"]
 mod refused;
 #[path = "cli/sampling.rs"]

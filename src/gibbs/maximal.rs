@@ -14,7 +14,7 @@ use super::pieces::{Dim, Facts, Pieces, Slab};
 use super::{latent, logit};
 use crate::block::Block;
 use crate::math::Real;
-use crate::model::{Model, Noise};
+use crate::model::{Model, Noise, with_column};
 use crate::rng::Rng;
 use crate::slices::{row, set};
 use crate::switched::misfit;
@@ -88,9 +88,11 @@ impl<'x, 'b, T: Real> Maximal<'x, 'b, T> {
         for p in (0..self.block.len()).filter(|&p| is_in(p)) {
             let [_, x, is_on] = row(self.state, p);
             if is_on > T::ZERO {
-                for (maximum, w) in self.maxima.iter_mut().zip(self.model.column(latent(self.block, p))) {
-                    *maximum = maximum.max(x * w);
-                }
+                with_column!(self.model, latent(self.block, p), |column| {
+                    for (maximum, w) in self.maxima.iter_mut().zip(column) {
+                        *maximum = maximum.max(x * w);
+                    }
+                });
             }
         }
     }

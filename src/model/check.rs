@@ -1,6 +1,8 @@
 //! What parameters must be before anything is inferred from them.
 
-use super::{Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States};
+use super::{
+    Dictionary, Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States,
+};
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::math::Real;
 use crate::slices::{at, lower_row};
@@ -40,17 +42,22 @@ impl Shape {
 impl<'a, T: Real> Model<'a, T> {
     /// Checks sizes, capacities, finiteness and ranges of all parts; a model that passes cannot
     /// make inference panic, run out of bounds or run forever.
-    pub fn new(parts: Model<'a, T>) -> Result<Self, ModelError> {
+    pub fn new(mut parts: Model<'a, T>) -> Result<Self, ModelError> {
         parts.shape.check()?;
         let Shape { kind, dims: d, latents: h, max_active, .. } = parts.shape;
         // Checked products: on a 32-bit device D x H may not fit.
         let panels = h.div_ceil(PANEL).checked_mul(PANEL).and_then(|h| h.checked_mul(d));
         let Some(panels) = panels else { return Err(ModelError::Size { field: "dims" }) };
-        numbers("dictionary", parts.dictionary, panels)?;
-        numbers("prior", parts.prior_logit, h)?;
-        if kind.is_non_negative() {
-            not_negative("dictionary", parts.dictionary)?;
+        match &mut parts.dictionary {
+            Dictionary::Float(packed) => {
+                numbers("dictionary", packed, panels)?;
+                if kind.is_non_negative() {
+                    not_negative("dictionary", packed)?;
+                }
+            }
+            Dictionary::Integer(integers) => *integers = integers.checked(d, h, kind.is_non_negative())?,
         }
+        numbers("prior", parts.prior_logit, h)?;
         let full_noise = matches!(parts.noise, Noise::Full(_));
         if kind.is_maximal() && full_noise {
             return Err(ModelError::Unfit { field: "noise" });

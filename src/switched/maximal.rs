@@ -9,7 +9,7 @@
 
 use super::Superposition;
 use crate::math::Real;
-use crate::model::{Model, Noise};
+use crate::model::{Model, Noise, with_column};
 use crate::slices::{at, set, span};
 use core::ops::Range;
 
@@ -62,11 +62,11 @@ impl<T: Real> Superposition<T> for Maximal<'_, T> {
         let logits = at(row, self.sample.len());
         for p in positions.rev() {
             let latent = self.latent(p);
-            let maxima = row.iter().zip(self.model.column(latent)).map(|(&m, w)| m.max(w));
-            visit(
-                p,
-                logits + at(self.model.prior_logit, latent) + misfit(&self.model.noise, self.sample, maxima),
-            );
+            let misfit = with_column!(self.model, latent, |column| {
+                let maxima = row.iter().zip(column).map(|(&m, w)| m.max(w));
+                misfit(&self.model.noise, self.sample, maxima)
+            });
+            visit(p, logits + at(self.model.prior_logit, latent) + misfit);
         }
     }
 
@@ -74,9 +74,11 @@ impl<T: Real> Superposition<T> for Maximal<'_, T> {
         let (width, latent) = (self.width(), self.latent(position));
         let Some((above, below)) = self.rows.split_at_mut_checked((level + 1) * width) else { return };
         let above = span(above, level * width, width);
-        for ((below, &above), w) in below.iter_mut().zip(above).zip(self.model.column(latent)) {
-            *below = above.max(w);
-        }
+        with_column!(self.model, latent, |column| {
+            for ((below, &above), w) in below.iter_mut().zip(above).zip(column) {
+                *below = above.max(w);
+            }
+        });
         let logits = at(above, self.sample.len()) + at(self.model.prior_logit, latent);
         let joint = logits + misfit(&self.model.noise, self.sample, below.iter().copied());
         set(below, self.sample.len(), logits);

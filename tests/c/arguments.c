@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const int16_t integers[MODEL_DIMS];
 static int passed, failed;
 
 #define EXPECT(condition)                                                  \
@@ -151,6 +152,15 @@ int main(void)
     EXPECT(spk_process(state, sample, MODEL_DIMS, NULL) == SPK_ERR_NULL);
     EXPECT(spk_process(state, sample, MODEL_DIMS - 1, &estimate) == SPK_ERR_LENGTH);
     EXPECT(spk_process(state, sample, MODEL_DIMS + 1, &estimate) == SPK_ERR_LENGTH);
+    EXPECT(spk_process_i16(NULL, integers, MODEL_DIMS, 0.5f, &estimate) == SPK_ERR_NULL);
+    EXPECT(spk_process_i16(state, NULL, MODEL_DIMS, 0.5f, &estimate) == SPK_ERR_NULL);
+    EXPECT(spk_process_i16(state, integers, MODEL_DIMS, 0.5f, NULL) == SPK_ERR_NULL);
+    EXPECT(spk_process_i16(state, integers, MODEL_DIMS - 1, 0.5f, &estimate) == SPK_ERR_LENGTH);
+    EXPECT(spk_process_i16(state, integers, MODEL_DIMS, 0.0f, &estimate) == SPK_ERR_SETTING);
+    EXPECT(spk_process_i16(state, integers, MODEL_DIMS, (float)NAN, &estimate) == SPK_ERR_SETTING);
+    EXPECT(spk_process_i16(state, integers, MODEL_DIMS, -1.0f, &estimate) == SPK_ERR_SETTING);
+    EXPECT(spk_process_i16(state, integers, MODEL_DIMS, 1e38f, &estimate) == SPK_ERR_SETTING);
+    EXPECT(spk_process_i16(state, integers, MODEL_DIMS, 1.0f / 32768, &estimate) == SPK_OK);
     EXPECT(spk_process(state, sample, (size_t)-1, &estimate) == SPK_ERR_LENGTH);
     EXPECT(spk_process(state, (const float *)(const void *)((const char *)sample + 1), MODEL_DIMS, &estimate) == SPK_ERR_ALIGNMENT);
     memset(other, 0, size);

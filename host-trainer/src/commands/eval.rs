@@ -13,6 +13,7 @@ use super::model_file::{ModelFile, same_dims};
 use super::output::{Progress, print};
 use super::sampling::Sampling;
 use crate::data::{Mosaic, Source};
+use crate::linalg::covariance_of;
 use crate::metrics::{amari, psnr_db};
 use crate::{Error, Result};
 use facts::{Facts, Noises};
@@ -259,41 +260,9 @@ fn noise(model: &Model<'_, f32>) -> Noises {
     match model.noise {
         Noise::Shared(precision) => Noises::Shared(1.0 / f64::from(precision)),
         Noise::Diagonal(precisions) => Noises::Each(precisions.iter().map(|&p| 1.0 / f64::from(p)).collect()),
-        Noise::Full(factor) => Noises::Each(variances(factor, model.shape.dims)),
-    }
-}
-
-/// Diagonal of Sigma = L L^T, from L^-1 packed by rows: row i of L follows from the rows above it.
-fn variances(factor: &[f32], d: usize) -> Vec<f64> {
-    let mut rows: Vec<Vec<f64>> = Vec::with_capacity(d);
-    for i in 0..d {
-        let given = &factor[i * (i + 1) / 2..][..=i];
-        let pivot = f64::from(given[i]);
-        let mut row = vec![0.0; i + 1];
-        for (&f, above) in given.iter().zip(&rows) {
-            row.iter_mut().zip(above).for_each(|(x, l)| *x -= f64::from(f) * l / pivot);
-        }
-        row[i] = 1.0 / pivot;
-        rows.push(row);
-    }
-    rows.iter().map(|row| row.iter().map(|l| l * l).sum()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::linalg::cholesky_inverse;
-
-    #[test]
-    fn variances_come_back_from_the_factor() {
-        let d = 7;
-        let sigma: Vec<f64> = (0..d * d)
-            .map(|at| ((at / d) as f64, (at % d) as f64))
-            .map(|(i, j)| (-0.4 * (i - j).abs()).exp() * (i + 1.0) * (j + 1.0) * 1e-3)
-            .collect();
-        let factor: Vec<f32> = cholesky_inverse(&sigma, d).unwrap().iter().map(|&f| f as f32).collect();
-        for (i, variance) in variances(&factor, d).into_iter().enumerate() {
-            assert!((variance / sigma[i * d + i] - 1.0).abs() < 1e-6, "{i}");
+        Noise::Full(factor) => {
+            let (d, factor) = (model.shape.dims, factor.iter().map(|&f| f64::from(f)).collect::<Vec<_>>());
+            Noises::Each(covariance_of(&factor, d).into_iter().step_by(d + 1).collect())
         }
     }
 }

@@ -129,7 +129,7 @@ impl<'a> Facts<'a> {
             max_active: shape.max_active,
             singletons: shape.singletons,
             states: shape.states(),
-            encoding: "f32",
+            encoding: names::encoding(&model),
             noise: names::noise(&model),
             slab: names::slab(blob.slab()),
             selection: names::selection(&model),

@@ -95,7 +95,7 @@ pub(super) fn arena_bytes(shape: Shape) -> usize {
 pub(super) mod names {
     use spikelet::blob::{Kind, Slab};
     use spikelet::frame::{Form, Frame};
-    use spikelet::model::{Model, Noise, Selection, States};
+    use spikelet::model::{Dictionary, Model, Noise, Selection, States, Width};
 
     pub fn kind(kind: Kind) -> &'static str {
         match kind {
@@ -115,6 +115,16 @@ pub(super) mod names {
             Form::Windows { length, hop } => format!("windows of {length} samples every {hop}{mean}"),
             Form::Patches { width, height } => format!("patches of {width} x {height} pixels{mean}"),
             _ => "unknown".into(),
+        }
+    }
+
+    pub fn encoding(model: &Model<'_, f32>) -> &'static str {
+        match model.dictionary {
+            Dictionary::Float(_) => "f32",
+            Dictionary::Integer(integers) => match integers.width {
+                Width::I16 => "i16",
+                Width::I8 => "i8",
+            },
         }
     }
 

@@ -1,0 +1,123 @@
+//! `spikelet quantize`: what it writes runs everywhere, and the figures are those of both models.
+
+use crate::common::{Case, options, parameters};
+use crate::desk::Desk;
+use serde_json::Value;
+use spikelet_trainer::blob;
+use spikelet_trainer::data::read_array;
+use spikelet_trainer::prepare::Prepared;
+use std::fs;
+
+/// A folder with the model of a golden case.
+fn desk(case: &Case) -> Desk {
+    let desk = Desk::new();
+    let parameters = parameters(case);
+    let prepared = Prepared::new(&parameters, &options(case)).unwrap();
+    fs::write(desk.path("m.spk"), blob::write(&prepared, &parameters.slab_cov, "from here").unwrap())
+        .unwrap();
+    desk
+}
+
+/// What is said about a line that must be refused.
+fn bad(desk: &Desk, line: &str) -> String {
+    let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(2), "{line}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn every_kind_of_model_can_be_quantized() {
+    // Of every kind of superposition, noise and slab. The loss is that of a few dozen points.
+    for (name, most_kl) in [
+        ("gsc_diag_plain", 0.05),
+        ("gsc_diag_independent", 0.05),
+        ("gsc_full", 0.05),
+        ("gsc_scalar", 0.05),
+        ("gsc_overcomplete", 0.05),
+        ("bsc_truncated", 0.05),
+        ("nmf_bars", 0.05),
+        ("mca_bars", 0.05),
+    ] {
+        let case = Case::load(name);
+        let desk = desk(&case);
+        let data = case.path("Y");
+        for encoding in ["i16", "i8"] {
+            let text = desk.good(&format!(
+                "quantize m.spk --encoding {encoding} --out q.spk --data {} --json",
+                data.display()
+            ));
+            let json: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(json["encoding"], encoding);
+            assert_eq!(json["blob_bytes"], fs::metadata(desk.path("q.spk")).unwrap().len());
+            let number = |key: &str| json[key].as_f64().unwrap_or_else(|| panic!("{name}: {key} of {json}"));
+            assert!(number("kl") < most_kl && number("kl") > -1e-3, "{name} {encoding}: {json}");
+            assert!(number("map_agreement") > 0.8, "{name} {encoding}: {json}");
+            assert!(number("loss_db") < 0.5, "{name} {encoding}: {json}");
+            let inspected: Value = serde_json::from_str(&desk.good("inspect q.spk --json")).unwrap();
+            assert_eq!(inspected["encoding"], encoding);
+            assert_eq!(inspected["provenance"], "from here");
+            desk.good(&format!("infer q.spk {} --out-dir out", data.display()));
+            let activity = read_array(desk.path("out").join("activity.npy")).unwrap().values;
+            assert!(activity.iter().all(|a| (0.0..=1.00001).contains(a)));
+            desk.good(&format!("eval q.spk {} --json", data.display()));
+            desk.good("export q.spk --format c --out q.h");
+        }
+    }
+}
+
+/// Kinds that can only be sampled have no states to compare: there it is the probabilities of being on.
+#[test]
+fn sampled_models() {
+    let desk = Desk::new();
+    let wave = |n: usize| (0..n).map(|i| (1.7 * i as f64).sin().abs() + 0.3).collect::<Vec<_>>();
+    desk.array("W.npy", &[4, 6], &wave(24));
+    desk.array("Y.npy", &[20, 4], &wave(80));
+    desk.good("import --model ssmca --w W.npy --sigma2 0.1 --out m.spk");
+    let text = desk.good("quantize m.spk --encoding i8 --out q.spk --data Y.npy --json");
+    let json: Value = serde_json::from_str(&text).unwrap();
+    // Draws take other turns after the smallest change: 20 points of 100 sweeps tell probabilities to a tenth or so.
+    assert!((0.0..1.0).contains(&json["kl"].as_f64().unwrap()), "{json}");
+}
+
+#[test]
+fn figures_are_those_of_eval() {
+    let case = Case::load("gsc_overcomplete");
+    let desk = desk(&case);
+    let data = case.path("Y");
+    let run = |command: String| -> Value { serde_json::from_str(&desk.good(&command)).unwrap() };
+    let json = run(format!("quantize m.spk --encoding i8 --out q.spk --data {} --json", data.display()));
+    for (at, model) in ["m.spk", "q.spk"].iter().enumerate() {
+        let eval = run(format!("eval {model} {} --json", data.display()));
+        let close = |a: &Value, b: &Value| (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-4;
+        assert!(close(&json["snr_db"][at], &eval["snr_db"]), "{json} {eval}");
+        assert!(close(&json["free_energy"][at], &eval["free_energy"]), "{json} {eval}");
+    }
+    // f32 is the model itself: nothing is lost.
+    let same = run(format!("quantize m.spk --encoding f32 --out f.spk --data {} --json", data.display()));
+    assert_eq!(fs::read(desk.path("f.spk")).unwrap(), fs::read(desk.path("m.spk")).unwrap());
+    assert_eq!((same["loss_db"].as_f64(), same["map_agreement"].as_f64()), (Some(0.0), Some(1.0)));
+    assert!(same["kl"].as_f64().unwrap().abs() < 1e-9);
+    // Against the data themselves, as without a reference.
+    let named = run(format!(
+        "quantize m.spk --encoding i8 --out q.spk --data {0} --reference {0} --json",
+        data.display()
+    ));
+    assert_eq!(named["loss_db"], json["loss_db"]);
+}
+
+#[test]
+fn what_cannot_be_quantized() {
+    let desk = desk(&Case::load("gsc_exact_d4"));
+    desk.good("quantize m.spk --encoding i16 --out q.spk");
+    let error = bad(&desk, "quantize q.spk --encoding i8 --out r.spk");
+    assert!(error.contains("the model has integers already: q.spk: give the model in f32"), "{error}");
+    assert!(!desk.path("r.spk").exists());
+    let error = bad(&desk, "quantize m.spk --encoding i4 --out r.spk");
+    assert!(error.contains("i4") && error.contains("i16"), "{error}");
+    fs::write(desk.path("d.csv"), "1,2\n3,4\n").unwrap();
+    let error = bad(&desk, "quantize m.spk --encoding i8 --out r.spk --data d.csv");
+    assert!(error.contains("the points have 2 dimensions, the model 4"), "{error}");
+    let error = bad(&desk, "quantize m.spk --encoding i8 --out m.spk");
+    assert!(error.contains("m.spk"), "{error}");
+    assert!(!desk.path("r.spk").exists());
+}
