@@ -2,6 +2,7 @@
 
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::conclude::Conclusion;
+use crate::features::has_slab;
 use crate::map::to_latents;
 use crate::math::Real;
 use crate::model::Model;
@@ -77,7 +78,7 @@ impl<T: Real> Found<T> {
             Some(latent) => {
                 self.map.clear();
                 let _ = self.map.push(latent); // room for one: max_active is at least 1
-                if model.shape.kind.has_slab()
+                if has_slab(model.shape.kind)
                     && let Some(state) = singletons(model, projection).nth(usize::from(latent))
                 {
                     set(map_values, 0, state.mean);

@@ -43,6 +43,8 @@ mod slices;
 pub mod capacity;
 pub mod model;
 
+mod features;
+
 pub mod blob;
 
 mod arena;

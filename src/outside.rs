@@ -1,6 +1,7 @@
 //! The states with a single latent on, of the latents that were not selected: too many to walk, and in
 //! no need of it.
 
+use crate::features::has_slab;
 use crate::math::Real;
 use crate::model::Model;
 use crate::posterior::Sums;
@@ -59,7 +60,7 @@ impl<T: Real> Outside<'_, T> {
         scale: T,
     ) {
         let outputs = activity.iter_mut().zip(mean).zip(variance);
-        if !self.model.shape.kind.has_slab() {
+        if !has_slab(self.model.shape.kind) {
             for ((activity, mean), variance) in outputs {
                 let a = *activity * scale;
                 (*activity, *mean, *variance) = (a, a, a * (T::ONE - a));

@@ -5,6 +5,7 @@
 //! latent.
 
 use crate::capacity::MAX_SELECTED;
+use crate::features::{BOUND, COSINE, INDEPENDENT, has_slab};
 use crate::math::Real;
 use crate::model::{Model, Noise, PANEL, Selection};
 use crate::project::panels;
@@ -53,19 +54,18 @@ pub(crate) fn singletons<'x, T: Real>(
 /// Scores of all latents into `scores`.
 pub(crate) fn score<T: Real>(model: &Model<'_, T>, sample: &[T], projection: &[T], scores: &mut [T]) {
     match model.selection {
-        Selection::Singleton => singleton_scores(model, projection, scores),
-        Selection::Independent { precision, offset } => {
+        Selection::Independent { precision, offset } if INDEPENDENT => {
             independent(model, sample, precision, scores);
             for (score, &offset) in scores.iter_mut().zip(offset) {
                 *score += offset;
             }
         }
-        Selection::Cosine { scale } => {
+        Selection::Cosine { scale } if COSINE => {
             for ((score, &b), &scale) in scores.iter_mut().zip(projection).zip(scale) {
                 *score = b * scale;
             }
         }
-        Selection::Bound => match model.noise {
+        Selection::Bound if BOUND => match model.noise {
             Noise::Shared(precision) => {
                 bound(model, sample.iter().map(|&y| (y, T::ONE)), scores);
                 scores.iter_mut().for_each(|score| *score *= precision);
@@ -75,12 +75,14 @@ pub(crate) fn score<T: Real>(model: &Model<'_, T>, sample: &[T], projection: &[T
                 bound(model, sample.iter().copied().zip(precisions.iter().copied()), scores);
             }
         },
+        // The singletons'; the model's checks let no other come here.
+        _ => singleton_scores(model, projection, scores),
     }
 }
 
 /// ln p(y | only h on) - ln p(y | nothing on) of all latents: b_h - G_hh / 2 without a slab.
 pub(crate) fn singleton_scores<T: Real>(model: &Model<'_, T>, projection: &[T], scores: &mut [T]) {
-    if model.shape.kind.has_slab() {
+    if has_slab(model.shape.kind) {
         for (score, state) in scores.iter_mut().zip(singletons(model, projection)) {
             *score = state.score;
         }
