@@ -47,7 +47,7 @@ impl<T: Real> CoreSet<T> {
             return Self::none(block);
         }
         // A branch of S latents has room for a factor and more.
-        let scratch = memory.latents.as_flattened_mut();
+        let scratch = memory.given.as_flattened_mut();
         let (pivot_inv, scratch) = scratch.split_at_mut_checked(s).unwrap_or_default();
         let (coupling, forward) = scratch.split_at_mut_checked(s).unwrap_or_default();
         let forward = span_mut(forward, 0, s);

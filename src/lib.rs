@@ -39,6 +39,7 @@ pub mod math;
 mod normal;
 pub mod rng;
 mod slices;
+mod sqrt;
 
 pub mod capacity;
 pub mod model;

@@ -127,6 +127,12 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         (joint.exponent - self.anchor).exp() * joint.scale
     }
 
+    /// [`Sums::weight`] of a state that is not negligible either.
+    #[inline(always)]
+    pub fn weight_in_range(&self, joint: Joint<T>) -> T {
+        (joint.exponent - self.anchor).exp_in_range() * joint.scale
+    }
+
     /// Whether this is the largest weight so far.
     #[inline(always)]
     pub fn is_best(&self, weight: T) -> bool {

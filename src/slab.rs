@@ -58,8 +58,8 @@ pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>,
                 states.walk_all(max_active, &mut sums);
             }
             _ => {
-                let BranchMemory { latents, pairs } = &mut arena.branches;
-                let memory = BranchMemory { latents, pairs };
+                let BranchMemory { given, totals, pairs } = &mut arena.branches;
+                let memory = BranchMemory { given, totals, pairs };
                 Grown::walk_all(&block, always, max_active, memory, &mut sums);
             }
         }
