@@ -220,10 +220,12 @@ fn gather_gram<T: Real>(model: &Model<'_, T>, order: &[u16], gram: &mut [T]) {
     for (p, &latent) in order.iter().enumerate() {
         let h = usize::from(latent);
         set(gram, p * s + p, at(model.gram_diagonal, h));
+        let mut mirrored = p;
         for (q, &other) in order.iter().enumerate().take(p) {
             let g = gram_entry(model, h, usize::from(other));
             set(gram, p * s + q, g);
-            set(gram, q * s + p, g);
+            set(gram, mirrored, g);
+            mirrored += s;
         }
     }
 }

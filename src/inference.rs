@@ -212,8 +212,12 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
             (_, false) => switched::posterior(model, arena, found),
         }
         found.number = found.number.wrapping_add(1);
-        let all = arena.mean.iter().chain(arena.variance.iter()).chain(arena.map_values.iter());
-        if !found.evidence.is_finite() || all.into_iter().any(|value| !value.is_finite()) {
+        // What is not finite leaves something when it is subtracted from itself.
+        let mut rest = found.evidence - found.evidence;
+        for values in [&*arena.mean, arena.variance, arena.map_values] {
+            values.iter().for_each(|&value| rest += value - value);
+        }
+        if rest != T::ZERO {
             self.forget();
             return Err(Error::OutOfRange);
         }

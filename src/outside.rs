@@ -5,7 +5,7 @@ use crate::features::has_slab;
 use crate::math::Real;
 use crate::model::Model;
 use crate::posterior::Sums;
-use crate::select::singletons;
+use crate::select::singleton_of;
 use crate::slices::set;
 
 /// The singleton states of the latents that were not selected.
@@ -43,9 +43,13 @@ impl<T: Real> Outside<'_, T> {
         }
         let mut best = None;
         for (latent, activity) in (0u16..).zip(activity.iter_mut()) {
-            let (weight, is_best) = sums.add_outside(base + *activity);
-            *activity = weight;
-            best = if is_best { Some(latent) } else { best };
+            let log_joint = base + *activity;
+            *activity = T::ZERO;
+            if !sums.is_negligible(log_joint) {
+                let (weight, is_best) = sums.add_outside(log_joint);
+                *activity = weight;
+                best = if is_best { Some(latent) } else { best };
+            }
         }
         best
     }
@@ -67,10 +71,13 @@ impl<T: Real> Outside<'_, T> {
             }
             return;
         }
-        for (((activity, mean), variance), state) in outputs.zip(singletons(self.model, projection)) {
-            let a = *activity * scale;
-            (*activity, *mean, *variance) = (a, T::ZERO, T::ZERO);
-            if !(a <= T::ZERO) {
+        for (latent, ((activity, mean), variance)) in outputs.enumerate() {
+            (*mean, *variance) = (T::ZERO, T::ZERO);
+            // Most latents are as good as off.
+            if *activity != T::ZERO {
+                let state = singleton_of(self.model, projection, latent);
+                let a = *activity * scale;
+                *activity = a;
                 *mean = a * state.mean;
                 *variance = a * state.variance + a * (T::ONE - a) * state.mean * state.mean;
             }

@@ -59,6 +59,7 @@ impl<T: Real> Twigs<'_, T> {
 }
 
 /// Sums over the states with j and one later latent.
+#[derive(Clone, Copy)]
 struct Leaves<T> {
     mass: T,
     /// rho x, rho^2 x^2
@@ -68,6 +69,17 @@ struct Leaves<T> {
     first: T,
     second: T,
     mixed: T,
+}
+
+/// The state with j on, and i if there is one.
+struct Parent<T> {
+    j: usize,
+    /// Where the pairs of j and later latents start.
+    row: usize,
+    step: Step<T>,
+    /// ratio_ij
+    ratio: T,
+    above: Above<T>,
 }
 
 impl<T: Real> Grown<'_, '_, '_, T> {
@@ -143,6 +155,8 @@ impl<T: Real> Grown<'_, '_, '_, T> {
         let start = self.block.len().wrapping_sub(n);
         let slabs = span(self.block.slab, start, n);
         let mut sum = Sum { mass: zero, first: zero, second: zero };
+        let none =
+            Leaves { mass: zero, ratio_first: zero, ratio_second: zero, first: zero, second: zero, mixed: zero };
         let mut row = twigs.pairs.len();
         for after in 0..n {
             let j = n - after - 1;
@@ -151,22 +165,22 @@ impl<T: Real> Grown<'_, '_, '_, T> {
             let step = Step::new(latent, slab, joint);
             let ratio = latent[3] * above.variance;
             if self.sums.is_too_high(step.joint.exponent) {
-                self.lift(step.joint, twigs, &mut sum, None);
+                self.lift(step.joint, twigs, &mut sum, none);
             }
             let alone = self.sums.weight(step.joint);
             if self.sums.is_best(alone) {
                 self.sums.note_best(alone, step.joint, &self.path, &[start + j]);
             }
-            let mut leaves =
-                Leaves { mass: alone, ratio_first: zero, ratio_second: zero, first: zero, second: zero, mixed: zero };
-            let mut k = j + 1;
-            while is_deep && k < n {
-                let Err((at, too_high)) = self.leaves(twigs, slabs, row, (j, k), &step, ratio, above, &mut leaves)
-                else {
-                    break;
-                };
-                self.lift(too_high, twigs, &mut sum, Some(&mut leaves));
-                k = at;
+            let mut leaves = Leaves { mass: alone, ..none };
+            if is_deep && after > 0 {
+                let parent = Parent { j, row, step, ratio, above };
+                let mut k = j + 1;
+                loop {
+                    let too_high;
+                    (leaves, k, too_high) = self.leaves(twigs, slabs, &parent, k, leaves);
+                    let Some(joint) = too_high else { break };
+                    leaves = self.lift(joint, twigs, &mut sum, leaves);
+                }
             }
             let Leaves { mass, ratio_first, ratio_second, first, second, mixed } = leaves;
             if mass <= zero {
@@ -190,42 +204,39 @@ impl<T: Real> Grown<'_, '_, '_, T> {
         sum
     }
 
-    /// The states with j and one of the latents from k on; stops at one whose joint is too high for the anchor.
+    /// The states with j and one of the latents from k on, added to `leaves`; stops at one whose joint is too high for the
+    /// anchor, and tells which.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
     fn leaves(
         &mut self,
         twigs: &mut Twigs<'_, T>,
         slabs: &[[T; 5]],
-        row: usize,
-        (j, k): (usize, usize),
-        step: &Step<T>,
-        ratio: T,
-        above: Above<T>,
-        leaves: &mut Leaves<T>,
-    ) -> Result<(), (usize, Joint<T>)> {
-        let given = twigs.given.get(k..).unwrap_or(&[]);
-        let slabs = slabs.get(k..).unwrap_or(&[]);
-        let totals = twigs.totals.get_mut(k..).unwrap_or(&mut []);
-        let pairs = twigs.pairs.get_mut(row + k - j - 1..).unwrap_or(&mut []);
-        for (i, (((&[left, seen, _, cross_i], total), pair), slab)) in
-            given.iter().zip(totals).zip(pairs).zip(slabs).enumerate()
-        {
+        parent: &Parent<T>,
+        k: usize,
+        mut leaves: Leaves<T>,
+    ) -> (Leaves<T>, usize, Option<Joint<T>>) {
+        let &Parent { j, row, step, ratio, above } = parent;
+        let (Some(given), Some(slabs)) = (twigs.given.get(k..), slabs.get(k..)) else { return (leaves, k, None) };
+        let pairs = twigs.pairs.get_mut(row + k - j - 1..);
+        let (Some(totals), Some(pairs)) = (twigs.totals.get_mut(k..), pairs) else { return (leaves, k, None) };
+        let mut k = k;
+        for (((&[left, seen, _, cross_i], total), pair), slab) in given.iter().zip(totals).zip(pairs).zip(slabs) {
             let cross = pair[0] - ratio * cross_i;
             let (left, seen, rho) = step.leaves_of(left, seen, cross);
             let leaf = Added::new(left, seen, slab);
             let exponent = step.joint.exponent + leaf.gain;
             if self.sums.is_negligible(exponent) {
+                k += 1;
                 continue;
             }
             let joint = Joint { exponent, scale: step.joint.scale * leaf.shrink(slab) };
             if self.sums.is_too_high(exponent) {
-                return Err((k + i, joint));
+                return (leaves, k, Some(joint));
             }
             let weight = self.sums.weight_in_range(joint);
             if self.sums.is_best(weight) {
                 let start = self.block.len().wrapping_sub(twigs.given.len());
-                self.sums.note_best(weight, joint, &self.path, &[start + j, start + k + i]);
+                self.sums.note_best(weight, joint, &self.path, &[start + j, start + k]);
             }
             let value = leaf.coefficient(seen, slab);
             let first = weight * value;
@@ -242,27 +253,34 @@ impl<T: Real> Grown<'_, '_, '_, T> {
             if twigs.has_pairs {
                 leaves.mixed += d * pulled;
                 pair[1] += step.tau * first - pulled;
-                if let Some([_, pair]) = twigs.own.get_mut(k + i) {
+                if let Some([_, pair]) = twigs.own.get_mut(k) {
                     *pair += (above.tau - ratio * step.tau) * first - d * square;
                 }
             }
+            k += 1;
         }
-        Ok(())
+        (leaves, k, None)
     }
 
     /// Raises the anchor, and with it all sums that are under way.
     #[cold]
     #[inline(never)]
-    fn lift(&mut self, joint: Joint<T>, twigs: &mut Twigs<'_, T>, sum: &mut Sum<T>, leaves: Option<&mut Leaves<T>>) {
+    fn lift(
+        &mut self,
+        joint: Joint<T>,
+        twigs: &mut Twigs<'_, T>,
+        sum: &mut Sum<T>,
+        mut leaves: Leaves<T>,
+    ) -> Leaves<T> {
         let factor = self.sums.lift(joint);
         twigs.rescale(factor);
+        let Leaves { mass, ratio_first, ratio_second, first, second, mixed } = &mut leaves;
+        for value in [mass, ratio_first, ratio_second, first, second, mixed] {
+            *value *= factor;
+        }
         for value in [&mut sum.mass, &mut sum.first, &mut sum.second] {
             *value *= factor;
         }
-        if let Some(Leaves { mass, ratio_first, ratio_second, first, second, mixed }) = leaves {
-            for value in [mass, ratio_first, ratio_second, first, second, mixed] {
-                *value *= factor;
-            }
-        }
+        leaves
     }
 }
