@@ -219,18 +219,20 @@ fn gather_gram<T: Real>(model: &Model<'_, T>, order: &[u16], gram: &mut [T]) {
     let s = order.len();
     for (p, &latent) in order.iter().enumerate() {
         let h = usize::from(latent);
-        set(gram, p * s + p, at(model.gram_diagonal, h));
-        let mut mirrored = p;
-        for (q, &other) in order.iter().enumerate().take(p) {
-            let g = gram_entry(model, h, usize::from(other));
-            set(gram, p * s + q, g);
-            set(gram, mirrored, g);
-            mirrored += s;
+        let (above, row) = gram.split_at_mut_checked(p * s).unwrap_or_default();
+        let mut column = above.get_mut(p..).unwrap_or_default();
+        for (g, &other) in row.iter_mut().zip(order).take(p) {
+            *g = gram_entry(model, h, usize::from(other));
+            // The same above the diagonal.
+            set(column, 0, *g);
+            column = column.get_mut(s..).unwrap_or_default();
         }
+        set(row, p, at(model.gram_diagonal, h));
     }
 }
 
 /// G_hj, read or computed.
+#[inline(always)]
 fn gram_entry<T: Real>(model: &Model<'_, T>, h: usize, j: usize) -> T {
     let (row, column) = if h >= j { (h, j) } else { (j, h) };
     match model.gram {

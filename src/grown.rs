@@ -70,13 +70,19 @@ impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
         let (s, zero) = (self.block.len(), T::ZERO);
         let missing = self.block.missing(members);
         let Some((mut root, memory)) = memory.carve(s) else { return };
-        for (p, latent) in root.given.iter_mut().enumerate() {
-            let seen = self.block.b_without(p, missing);
-            *latent = [at(self.block.gram_row(p), p), seen, zero, zero];
-        }
         root.totals.fill([zero; 3]);
-        let above = (0..s).flat_map(|p| span(self.block.gram, p * s + p + 1, s - p - 1));
-        root.pairs.iter_mut().zip(above).for_each(|(pair, &g)| *pair = [g, zero]);
+        let mut pairs = root.pairs.iter_mut();
+        let mut row = &*self.block.gram;
+        for (p, (latent, &b)) in root.given.iter_mut().zip(self.block.b.iter()).enumerate() {
+            let seen = if missing == 0 { b } else { self.block.b_without(p, missing) };
+            let Some((&own, later)) = row.split_first() else { break };
+            *latent = [own, seen, zero, zero];
+            // The pairs first: they end before the row does.
+            for (pair, &g) in (&mut pairs).take(s - p - 1).zip(later) {
+                *pair = [g, zero];
+            }
+            row = later.get(s..).unwrap_or(&[]);
+        }
         let empty = Joint::new(self.block.energy_without(missing));
         let mass = self.subtree(&mut root, memory, empty, members);
         self.sums.collect(members, mass, root.totals, root.pairs);

@@ -77,7 +77,9 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
     ) -> Self {
         let SumMemory { on, off, first, square, second, pull, pull_second, .. } = &mut memory;
         for sums in [&mut **on, off, first, square, second, pull, pull_second] {
-            sums.fill(T::ZERO);
+            if !sums.is_empty() {
+                sums.fill(T::ZERO);
+            }
         }
         best_path.clear();
         let negligible = negligible(state_bits);
