@@ -43,7 +43,7 @@ impl<T: Real> CoreSet<T> {
         solution: &mut [T],
     ) -> Self {
         let (s, max_active) = (block.len(), shape.max_active);
-        if are_few(s as u32, max_active as u32) {
+        if block.members.is_empty() && are_few(s as u32, max_active as u32) {
             return Self::none(block);
         }
         // A branch of S latents has room for a factor and more.
@@ -83,14 +83,15 @@ impl<T: Real> CoreSet<T> {
     }
 }
 
-/// Whether walking all states costs less than finding out which need no walk: about C(S, gamma) states of 20 multiply-adds,
-/// of which a core set saves a part, against S^3 / 2 and more.
+/// Whether walking all states costs less than finding out which need no walk: some 20 multiply-adds a state, of which a
+/// core set saves a part, against S^3 / 2 and more.
 fn are_few(selected: u32, max_active: u32) -> bool {
-    let mut states = 1u32;
+    let (mut states, mut of_size) = (1u32, 1u32);
     for k in 0..max_active.min(selected) {
-        states = states.saturating_mul(selected - k) / (k + 1);
+        of_size = of_size.saturating_mul(selected - k) / (k + 1);
+        states = states.saturating_add(of_size);
     }
-    states.saturating_mul(2) < selected * selected * selected
+    states < selected * selected * selected
 }
 
 /// The bound Q on all exponents; leaves the coefficients, less the reference's, in `solution`.

@@ -58,30 +58,6 @@ impl<T: Real> Twigs<'_, T> {
     }
 }
 
-/// Sums over the states with j and one later latent.
-#[derive(Clone, Copy)]
-struct Leaves<T> {
-    mass: T,
-    /// rho x, rho^2 x^2
-    ratio_first: T,
-    ratio_second: T,
-    /// d x, d^2 x^2, d rho x^2
-    first: T,
-    second: T,
-    mixed: T,
-}
-
-/// The state with j on, and i if there is one.
-struct Parent<T> {
-    j: usize,
-    /// Where the pairs of j and later latents start.
-    row: usize,
-    step: Step<T>,
-    /// ratio_ij
-    ratio: T,
-    above: Above<T>,
-}
-
 impl<T: Real> Grown<'_, '_, '_, T> {
     /// Whether sums of pairs are needed: for latents that are on already, or because they are asked for.
     fn has_pairs(&self) -> bool {
@@ -155,8 +131,6 @@ impl<T: Real> Grown<'_, '_, '_, T> {
         let start = self.block.len().wrapping_sub(n);
         let slabs = span(self.block.slab, start, n);
         let mut sum = Sum { mass: zero, first: zero, second: zero };
-        let none =
-            Leaves { mass: zero, ratio_first: zero, ratio_second: zero, first: zero, second: zero, mixed: zero };
         let mut row = twigs.pairs.len();
         for after in 0..n {
             let j = n - after - 1;
@@ -165,122 +139,100 @@ impl<T: Real> Grown<'_, '_, '_, T> {
             let step = Step::new(latent, slab, joint);
             let ratio = latent[3] * above.variance;
             if self.sums.is_too_high(step.joint.exponent) {
-                self.lift(step.joint, twigs, &mut sum, none);
+                sum = self.lift(step.joint, twigs, sum).1;
             }
-            let alone = self.sums.weight(step.joint);
-            if self.sums.is_best(alone) {
-                self.sums.note_best(alone, step.joint, &self.path, &[start + j]);
+            let mut mass = self.sums.weight(step.joint);
+            if self.sums.is_best(mass) {
+                self.sums.note_best(mass, step.joint, &self.path, &[start + j]);
             }
-            let mut leaves = Leaves { mass: alone, ..none };
-            if is_deep && after > 0 {
-                let parent = Parent { j, row, step, ratio, above };
-                let mut k = j + 1;
-                loop {
-                    let too_high;
-                    (leaves, k, too_high) = self.leaves(twigs, slabs, &parent, k, leaves);
-                    let Some(joint) = too_high else { break };
-                    leaves = self.lift(joint, twigs, &mut sum, leaves);
+            // Sums over the later latents: rho x, rho^2 x^2, d x, d^2 x^2 and d rho x^2.
+            let [mut ratio_first, mut ratio_second, mut first, mut second, mut mixed] = [zero; 5];
+            let mut k = if is_deep { j + 1 } else { n };
+            while let (Some(given), Some(slabs)) = (twigs.given.get(k..), slabs.get(k..))
+                && let (Some(totals), Some(pairs)) =
+                    (twigs.totals.get_mut(k..), twigs.pairs.get_mut(row + k - j - 1..))
+                && !given.is_empty()
+            {
+                let mut too_high = None;
+                let latents = given.iter().zip(totals).zip(pairs).zip(slabs);
+                for (((&[left, seen, _, cross_i], total), pair), slab) in latents {
+                    let cross = pair[0] - ratio * cross_i;
+                    let (left, seen, rho) = step.leaves_of(left, seen, cross);
+                    let leaf = Added::new(left, seen, slab);
+                    let exponent = step.joint.exponent + leaf.gain;
+                    if self.sums.is_negligible(exponent) {
+                        k += 1;
+                        continue;
+                    }
+                    let joint = Joint { exponent, scale: step.joint.scale * leaf.shrink(slab) };
+                    if self.sums.is_too_high(exponent) {
+                        too_high = Some(joint);
+                        break;
+                    }
+                    let weight = self.sums.weight_in_range(joint);
+                    if self.sums.is_best(weight) {
+                        self.sums.note_best(weight, joint, &self.path, &[start + j, start + k]);
+                    }
+                    let value = leaf.coefficient(seen, slab);
+                    let x = weight * value;
+                    let square = weight * leaf.variance + x * value;
+                    total[0] += weight;
+                    total[1] += x;
+                    total[2] += square;
+                    let (pulled, d) = (rho * square, cross_i * above.variance - ratio * rho);
+                    mass += weight;
+                    ratio_first += rho * x;
+                    ratio_second += rho * pulled;
+                    first += d * x;
+                    second += d * (d * square);
+                    if twigs.has_pairs {
+                        mixed += d * pulled;
+                        pair[1] += step.tau * x - pulled;
+                        if let Some([_, pair]) = twigs.own.get_mut(k) {
+                            *pair += (above.tau - ratio * step.tau) * x - d * square;
+                        }
+                    }
+                    k += 1;
                 }
+                let Some(joint) = too_high else { break };
+                let factor;
+                (factor, sum) = self.lift(joint, twigs, sum);
+                mass *= factor;
+                ratio_first *= factor;
+                ratio_second *= factor;
+                first *= factor;
+                second *= factor;
+                mixed *= factor;
             }
-            let Leaves { mass, ratio_first, ratio_second, first, second, mixed } = leaves;
             if mass <= zero {
                 continue;
             }
-            // Of i: ratio x_j + ... = centre + d x_k + ratio e.
+            // Of i: u = centre + d x_k + ratio e.
             let centre = ratio * step.tau;
+            let spread = centre * centre + ratio * ratio * step.variance;
             sum.mass += mass;
             sum.first += mass * centre + first;
-            sum.second += mass * (centre * centre + ratio * ratio * step.variance) + (centre + centre) * first + second;
+            sum.second += mass * spread + (centre + centre) * first + second;
             if let Some(total) = twigs.totals.get_mut(j) {
                 step.add_moments(total, mass, ratio_first, ratio_second);
-                if twigs.has_pairs
-                    && let Some([_, pair]) = twigs.own.get_mut(j)
-                {
-                    let value = mass * step.tau - ratio_first;
-                    *pair += (above.tau - centre) * value - step.tau * first + mixed - ratio * step.variance * mass;
-                }
+            }
+            if twigs.has_pairs
+                && let Some([_, pair]) = twigs.own.get_mut(j)
+            {
+                let value = mass * step.tau - ratio_first;
+                *pair += (above.tau - centre) * value - step.tau * first + mixed - ratio * step.variance * mass;
             }
         }
         sum
     }
 
-    /// The states with j and one of the latents from k on, added to `leaves`; stops at one whose joint is too high for the
-    /// anchor, and tells which.
-    #[inline(always)]
-    fn leaves(
-        &mut self,
-        twigs: &mut Twigs<'_, T>,
-        slabs: &[[T; 5]],
-        parent: &Parent<T>,
-        k: usize,
-        mut leaves: Leaves<T>,
-    ) -> (Leaves<T>, usize, Option<Joint<T>>) {
-        let &Parent { j, row, step, ratio, above } = parent;
-        let (Some(given), Some(slabs)) = (twigs.given.get(k..), slabs.get(k..)) else { return (leaves, k, None) };
-        let pairs = twigs.pairs.get_mut(row + k - j - 1..);
-        let (Some(totals), Some(pairs)) = (twigs.totals.get_mut(k..), pairs) else { return (leaves, k, None) };
-        let mut k = k;
-        for (((&[left, seen, _, cross_i], total), pair), slab) in given.iter().zip(totals).zip(pairs).zip(slabs) {
-            let cross = pair[0] - ratio * cross_i;
-            let (left, seen, rho) = step.leaves_of(left, seen, cross);
-            let leaf = Added::new(left, seen, slab);
-            let exponent = step.joint.exponent + leaf.gain;
-            if self.sums.is_negligible(exponent) {
-                k += 1;
-                continue;
-            }
-            let joint = Joint { exponent, scale: step.joint.scale * leaf.shrink(slab) };
-            if self.sums.is_too_high(exponent) {
-                return (leaves, k, Some(joint));
-            }
-            let weight = self.sums.weight_in_range(joint);
-            if self.sums.is_best(weight) {
-                let start = self.block.len().wrapping_sub(twigs.given.len());
-                self.sums.note_best(weight, joint, &self.path, &[start + j, start + k]);
-            }
-            let value = leaf.coefficient(seen, slab);
-            let first = weight * value;
-            let square = weight * leaf.variance + first * value;
-            total[0] += weight;
-            total[1] += first;
-            total[2] += square;
-            let (pulled, d) = (rho * square, cross_i * above.variance - ratio * rho);
-            leaves.mass += weight;
-            leaves.ratio_first += rho * first;
-            leaves.ratio_second += rho * pulled;
-            leaves.first += d * first;
-            leaves.second += d * (d * square);
-            if twigs.has_pairs {
-                leaves.mixed += d * pulled;
-                pair[1] += step.tau * first - pulled;
-                if let Some([_, pair]) = twigs.own.get_mut(k) {
-                    *pair += (above.tau - ratio * step.tau) * first - d * square;
-                }
-            }
-            k += 1;
-        }
-        (leaves, k, None)
-    }
-
-    /// Raises the anchor, and with it all sums that are under way.
+    /// Raises the anchor, and with it the sums that are under way. Returns the factor for those that are not here.
     #[cold]
     #[inline(never)]
-    fn lift(
-        &mut self,
-        joint: Joint<T>,
-        twigs: &mut Twigs<'_, T>,
-        sum: &mut Sum<T>,
-        mut leaves: Leaves<T>,
-    ) -> Leaves<T> {
+    fn lift(&mut self, joint: Joint<T>, twigs: &mut Twigs<'_, T>, sum: Sum<T>) -> (T, Sum<T>) {
         let factor = self.sums.lift(joint);
         twigs.rescale(factor);
-        let Leaves { mass, ratio_first, ratio_second, first, second, mixed } = &mut leaves;
-        for value in [mass, ratio_first, ratio_second, first, second, mixed] {
-            *value *= factor;
-        }
-        for value in [&mut sum.mass, &mut sum.first, &mut sum.second] {
-            *value *= factor;
-        }
-        leaves
+        let Sum { mass, first, second } = sum;
+        (factor, Sum { mass: mass * factor, first: first * factor, second: second * factor })
     }
 }
