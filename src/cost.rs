@@ -2,6 +2,7 @@
 
 use crate::capacity::MAX_REFERENCE;
 use crate::engine::Gibbs;
+use crate::features::{has_slab, is_maximal, is_sampled};
 use crate::gibbs::{CLIMBS, REFRESH};
 use crate::math::{Real, binomial};
 use crate::model::{Kind, Model, Noise, PANEL, Selection, Shape, States};
@@ -42,12 +43,14 @@ impl<T: Real> Model<'_, T> {
     pub fn operations(&self) -> Operations {
         let Shape { kind, dims, latents, selected, singletons, .. } = self.shape;
         let [d, h, s] = [dims, latents, selected].map(|n| n as u64);
-        let (walk, refinement) = match kind {
-            Kind::Ssmca => return self.gibbs_operations(&Gibbs::new(kind, Gibbs::SWEEPS)),
-            Kind::Gsc => self.slab_walk(),
-            Kind::Bsc | Kind::Nmf => self.linear_walk(),
+        if is_sampled(kind) {
+            return self.gibbs_operations(&Gibbs::new(kind, Gibbs::SWEEPS));
+        }
+        let (walk, refinement) = match (has_slab(kind), is_maximal(kind)) {
+            (true, _) => self.slab_walk(),
+            (false, false) => self.linear_walk(),
             // Singletons of a loud sample are computed like other states.
-            Kind::Mca => (self.maximal_walk(), 3 * d * (h + s)),
+            (false, true) => (self.maximal_walk(), 3 * d * (h + s)),
         };
         let outside = if singletons { 8 * (h - s) } else { 0 };
         Operations {

@@ -58,3 +58,39 @@ pub(crate) const fn left_out<T>(kind: Kind, states: &States<'_, T>) -> Option<&'
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doc::TWO_SOURCES;
+    use crate::{Blob, BlobError, Detail, Engine, Error, Gibbs, Inference, ModelError};
+
+    #[test]
+    fn what_is_left_out_is_refused() {
+        let missing = |feature| BlobError::Model(ModelError::LeftOut { feature });
+        let blob = Blob::parse(TWO_SOURCES);
+        if !cfg!(feature = "gsc") {
+            assert_eq!(blob.unwrap_err(), missing("gsc"));
+            return;
+        }
+        let model = blob.unwrap().model();
+        let mut memory = [0.0; 256];
+        let engine = Engine::Gibbs(Gibbs::new(Kind::Gsc, 10));
+        let sampled = Inference::with_engine(model, &mut memory, Detail::Marginals, engine);
+        assert_eq!(sampled.err(), (!GIBBS).then_some(Error::Setting { field: "engine" }));
+        let mut inference = Inference::new(model, &mut memory).unwrap();
+        assert!(inference.infer(&[0.0, 2.0]).unwrap().activity[1] > 0.9);
+    }
+
+    #[test]
+    fn kinds_are_told_apart_as_far_as_they_are_there() {
+        for kind in [Kind::Gsc, Kind::Bsc, Kind::Nmf, Kind::Mca, Kind::Ssmca] {
+            if left_out(kind, &States::<f32>::Grown).is_none() {
+                assert_eq!(
+                    (has_slab(kind), is_maximal(kind), is_sampled(kind)),
+                    (kind.has_slab(), kind.is_maximal(), kind.is_sampled())
+                );
+            }
+        }
+    }
+}

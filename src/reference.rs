@@ -94,7 +94,9 @@ pub(crate) fn leave<T: Real>(
 fn loudest<T: Real>(block: &Block<'_, T>, b: &[T]) -> (u16, T) {
     let mut best = (0, T::ZERO);
     let mut diagonal = 0;
-    for (p, (&b, &[mean, precision, _, pull, _])) in (0u16..).zip(b.iter().zip(&*block.slab)).take(block.len()) {
+    for (p, (&b, &[mean, precision, _, pull, _])) in
+        (0u16..).zip(b.iter().zip(&*block.slab)).take(block.len())
+    {
         let gram = at(block.gram, diagonal);
         diagonal += block.len() + 1;
         let variance = T::ONE / (gram + precision);

@@ -66,7 +66,13 @@ impl<T: Real> Grown<'_, '_, '_, T> {
 
     /// Adds the states with one more latent on, or with one or two (`is_deep`), to `branch`, whose state has this joint and
     /// weight. Returns the sum of all their weights.
-    pub(super) fn twigs(&mut self, branch: &mut Branch<'_, T>, joint: Joint<T>, weight: T, is_deep: bool) -> T {
+    pub(super) fn twigs(
+        &mut self,
+        branch: &mut Branch<'_, T>,
+        joint: Joint<T>,
+        weight: T,
+        is_deep: bool,
+    ) -> T {
         let (anchor, has_pairs) = (self.sums.anchor(), self.has_pairs());
         let Branch { given, totals, pairs } = branch;
         let mut twigs = Twigs { given, totals, pairs, own: &mut [], has_pairs };
@@ -87,7 +93,9 @@ impl<T: Real> Grown<'_, '_, '_, T> {
         // The most promising latents stand last.
         for after in 0..branch.len() {
             let i = end.wrapping_sub(after + 1);
-            let (Some((own, rest)), Some(slab)) = (branch.split(after), self.block.slab.get(i)) else { break };
+            let (Some((own, rest)), Some(slab)) = (branch.split(after), self.block.slab.get(i)) else {
+                break;
+            };
             let Some(below) = below.get_mut(..after) else { break };
             let step = Step::new(own.given, slab, joint);
             step.leave(rest.given, own.pairs, below);
@@ -220,7 +228,8 @@ impl<T: Real> Grown<'_, '_, '_, T> {
                 && let Some([_, pair]) = twigs.own.get_mut(j)
             {
                 let value = mass * step.tau - ratio_first;
-                *pair += (above.tau - centre) * value - step.tau * first + mixed - ratio * step.variance * mass;
+                *pair +=
+                    (above.tau - centre) * value - step.tau * first + mixed - ratio * step.variance * mass;
             }
         }
         sum
