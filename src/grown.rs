@@ -73,8 +73,7 @@ impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
         root.totals.fill([zero; 3]);
         let mut pairs = root.pairs.iter_mut();
         let mut row = &*self.block.gram;
-        for (p, (latent, &b)) in root.given.iter_mut().zip(self.block.b.iter()).enumerate() {
-            let seen = if missing == 0 { b } else { self.block.b_without(p, missing) };
+        for (p, (latent, &seen)) in root.given.iter_mut().zip(self.block.b.iter()).enumerate() {
             let Some((&own, later)) = row.split_first() else { break };
             *latent = [own, seen, zero, zero];
             // The pairs first: they end before the row does.
@@ -82,6 +81,13 @@ impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
                 *pair = [g, zero];
             }
             row = later.get(s..).unwrap_or(&[]);
+        }
+        // What the missing members leave in the residual.
+        for member in self.block.members_in(missing) {
+            let share = at(self.block.reference, member);
+            for (latent, &g) in root.given.iter_mut().zip(self.block.gram_row(member)) {
+                latent[1] += g * share;
+            }
         }
         let empty = Joint::new(self.block.energy_without(missing));
         let mass = self.subtree(&mut root, memory, empty, members);
