@@ -214,30 +214,35 @@ impl<'m, T: Real> Block<'m, T> {
     }
 }
 
-/// G of the latents of `order`. (S x S)
+/// G of the latents of `order`, read or computed. (S x S)
 fn gather_gram<T: Real>(model: &Model<'_, T>, order: &[u16], gram: &mut [T]) {
-    let s = order.len();
-    for (p, &latent) in order.iter().enumerate() {
-        let h = usize::from(latent);
-        let (above, row) = gram.split_at_mut_checked(p * s).unwrap_or_default();
-        let mut column = above.get_mut(p..).unwrap_or_default();
-        for (g, &other) in row.iter_mut().zip(order).take(p) {
-            *g = gram_entry(model, h, usize::from(other));
-            // The same above the diagonal.
-            set(column, 0, *g);
-            column = column.get_mut(s..).unwrap_or_default();
-        }
-        set(row, p, at(model.gram_diagonal, h));
+    match model.gram {
+        Some(stored) => fill_gram(model, order, gram, |h, j| at(stored, triangle(h) + j)),
+        None => fill_gram(model, order, gram, |h, j| gram_dot(model, h, j)),
     }
 }
 
-/// G_hj, read or computed.
+/// The same from G_hj with h above j.
 #[inline(always)]
-fn gram_entry<T: Real>(model: &Model<'_, T>, h: usize, j: usize) -> T {
-    let (row, column) = if h >= j { (h, j) } else { (j, h) };
-    match model.gram {
-        Some(gram) => at(gram, triangle(row) + column),
-        None => gram_dot(model, row, column),
+fn fill_gram<T: Real>(
+    model: &Model<'_, T>,
+    order: &[u16],
+    gram: &mut [T],
+    entry: impl Fn(usize, usize) -> T,
+) {
+    let s = order.len();
+    for (p, &latent) in order.iter().enumerate() {
+        let h = usize::from(latent);
+        // Along row p, and down column p.
+        let (mut along, mut down) = (p * s, p);
+        for &other in order.iter().take(p) {
+            let j = usize::from(other);
+            let g = entry(h.max(j), h.min(j));
+            set(gram, along, g);
+            set(gram, down, g);
+            (along, down) = (along + 1, down + s);
+        }
+        set(gram, along, at(model.gram_diagonal, h));
     }
 }
 

@@ -123,10 +123,13 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
     /// The weight of a state that is not too high.
     #[inline(always)]
     pub fn weight(&self, joint: Joint<T>) -> T {
-        if self.is_negligible(joint.exponent) {
-            return T::ZERO;
-        }
-        (joint.exponent - self.anchor).exp() * joint.scale
+        if self.is_negligible(joint.exponent) { T::ZERO } else { self.weight_apart(joint) }
+    }
+
+    /// [`Sums::weight_in_range`], once for all that are not in an inner loop.
+    #[inline(never)]
+    fn weight_apart(&self, joint: Joint<T>) -> T {
+        self.weight_in_range(joint)
     }
 
     /// [`Sums::weight`] of a state that is not negligible either.
