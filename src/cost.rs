@@ -165,8 +165,8 @@ impl<T: Real> Model<'_, T> {
         for k in 1..=a {
             let states = binomial(s, k);
             let each = match self.states {
-                // what its parent leaves of it 3, gain 5, determinants and weight 3, sums 9
-                States::Grown => 20,
+                // what its parent leaves of it 4, gain 6, determinants and weight 3, sums 13
+                States::Grown => 26,
                 // L^-1 v twice, L^-T t, Lambda's diagonal; expansion point; slab; sums
                 States::Table(table) => {
                     let slab = if table.full_slab { k * k + k } else { 2 * k };
@@ -175,16 +175,16 @@ impl<T: Real> Model<'_, T> {
             };
             walk = walk.saturating_add(states.saturating_mul(each));
             if let States::Grown = self.states {
-                // Elimination and back-substitution touch the n latents after the last one, C(s, k + 1)
-                // summed over the states with k on, and their pairs where children have children.
+                // Elimination touches the n latents after the last one, C(s, k + 1) summed over the states with k on,
+                // if two more may be added, and with back-substitution their pairs if three may.
                 let (after, pairs) = (binomial(s, k + 1), binomial(s, k + 2));
-                let deep = if k + 1 < a {
+                let deep = if k + 2 < a {
                     after.saturating_mul(5).saturating_add(pairs.saturating_mul(3))
                 } else {
                     0
                 };
-                walk =
-                    walk.saturating_add(if k < a { after.saturating_mul(3) } else { 0 }).saturating_add(deep);
+                let eliminated = if k + 1 < a { after.saturating_mul(3) } else { 0 };
+                walk = walk.saturating_add(eliminated).saturating_add(deep);
                 // One walk for each subset of the reference's members, begun with an elimination.
                 against_reference =
                     against_reference.saturating_add(binomial(a, k).saturating_mul(k * (s * s + 8 * s)));

@@ -8,12 +8,12 @@
 //! ```
 //!
 //! The states are a tree: a latent is added after those before it in the block. Down the tree latents are eliminated,
-//! up the tree the sums over subtrees come back by back-substitution ([`branch`]). Most states are the last or
-//! last but one of their branch; they are summed where they are met ([`twigs`]). The deepest call has
-//! gamma - 2 others below it on the stack.
+//! up the tree the sums over subtrees come back by back-substitution ([`branch`]). Most states are among the last three
+//! latents of their path; they are summed where they are met ([`twigs`]). The deepest call has
+//! gamma - 3 others below it on the stack.
 //!
-//! Work per state: about 20 multiply-adds, a division, and unless it is negligible 20 more, a square root and an
-//! exponential; for every state whose children have children n^2 more, with n the latents that may follow.
+//! Work per state: about 10 multiply-adds, a division, and unless it is negligible 16 more, a square root and an
+//! exponential; for every state that more than two latents may be added to n^2 more, with n the latents that may follow.
 
 mod branch;
 mod twigs;
