@@ -212,10 +212,10 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
             (_, false) => switched::posterior(model, arena, found),
         }
         found.number = found.number.wrapping_add(1);
-        // What is not finite leaves something when it is subtracted from itself.
-        let mut rest = found.evidence - found.evidence;
+        // Zero times what is not finite is not zero.
+        let mut rest = found.evidence * T::ZERO;
         for values in [&*arena.mean, arena.variance, arena.map_values] {
-            values.iter().for_each(|&value| rest += value - value);
+            values.iter().for_each(|&value| rest += value * T::ZERO);
         }
         if rest != T::ZERO {
             self.forget();
