@@ -328,6 +328,11 @@ typedef struct spk_estimate {
  */
 #define SPK_ERR_BLOB_CAPACITY -27
 
+/**
+ * The model is of a kind, or has states of a kind, that this library was built without.
+ */
+#define SPK_ERR_BLOB_LEFT_OUT -28
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus

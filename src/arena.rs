@@ -273,7 +273,8 @@ impl<'m, T: Real> Arena<'m, T> {
                 reference: take(s)?,
             },
             branches: BranchMemory {
-                latents: take(7 * branches.0)?.as_chunks_mut().0,
+                given: take(4 * branches.0)?.as_chunks_mut().0,
+                totals: take(3 * branches.0)?.as_chunks_mut().0,
                 pairs: take(2 * branches.1)?.as_chunks_mut().0,
             },
             switches: SwitchMemory { rows: take(switches.0)?, sums: take(switches.1)? },

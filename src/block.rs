@@ -199,26 +199,35 @@ impl<'m, T: Real> Block<'m, T> {
     }
 }
 
-/// G of the latents of `order`. (S x S)
+/// G of the latents of `order`, read or computed. (S x S)
 fn gather_gram<T: Real>(model: &Model<'_, T>, order: &[u16], gram: &mut [T]) {
-    let s = order.len();
-    for (p, &latent) in order.iter().enumerate() {
-        let h = usize::from(latent);
-        set(gram, p * s + p, at(model.gram_diagonal, h));
-        for (q, &other) in order.iter().enumerate().take(p) {
-            let g = gram_entry(model, h, usize::from(other));
-            set(gram, p * s + q, g);
-            set(gram, q * s + p, g);
-        }
+    match model.gram {
+        Some(stored) => fill_gram(model, order, gram, |h, j| at(stored, triangle(h) + j)),
+        None => fill_gram(model, order, gram, |h, j| gram_dot(model, h, j)),
     }
 }
 
-/// G_hj, read or computed.
-fn gram_entry<T: Real>(model: &Model<'_, T>, h: usize, j: usize) -> T {
-    let (row, column) = if h >= j { (h, j) } else { (j, h) };
-    match model.gram {
-        Some(gram) => at(gram, triangle(row) + column),
-        None => gram_dot(model, row, column),
+/// The same from G_hj with h above j.
+#[inline(always)]
+fn fill_gram<T: Real>(
+    model: &Model<'_, T>,
+    order: &[u16],
+    gram: &mut [T],
+    entry: impl Fn(usize, usize) -> T,
+) {
+    let s = order.len();
+    for (p, &latent) in order.iter().enumerate() {
+        let h = usize::from(latent);
+        // Along row p, and down column p.
+        let (mut along, mut down) = (p * s, p);
+        for &other in order.iter().take(p) {
+            let j = usize::from(other);
+            let g = entry(h.max(j), h.min(j));
+            set(gram, along, g);
+            set(gram, down, g);
+            (along, down) = (along + 1, down + s);
+        }
+        set(gram, along, at(model.gram_diagonal, h));
     }
 }
 

@@ -43,11 +43,11 @@ impl<T: Real> CoreSet<T> {
         solution: &mut [T],
     ) -> Self {
         let (s, max_active) = (block.len(), shape.max_active);
-        if block.members.is_empty() && (s < 5 || max_active < 2) {
+        if block.members.is_empty() && are_few(s as u32, max_active as u32) {
             return Self::none(block);
         }
         // A branch of S latents has room for a factor and more.
-        let scratch = memory.latents.as_flattened_mut();
+        let scratch = memory.given.as_flattened_mut();
         let (pivot_inv, scratch) = scratch.split_at_mut_checked(s).unwrap_or_default();
         let (coupling, forward) = scratch.split_at_mut_checked(s).unwrap_or_default();
         let forward = span_mut(forward, 0, s);
@@ -81,6 +81,17 @@ impl<T: Real> CoreSet<T> {
         positions.retain(|&p| most - at(solution, usize::from(p)) < floor);
         Self { positions, known }
     }
+}
+
+/// Whether walking all states costs less than finding out which need no walk: some 20 multiply-adds a state, of which a
+/// core set saves a part, against S^3 / 2 and more.
+fn are_few(selected: u32, max_active: u32) -> bool {
+    let (mut states, mut of_size) = (1u32, 1u32);
+    for k in 0..max_active.min(selected) {
+        of_size = of_size.saturating_mul(selected - k) / (k + 1);
+        states = states.saturating_add(of_size);
+    }
+    states < selected * selected * selected
 }
 
 /// The bound Q on all exponents; leaves the coefficients, less the reference's, in `solution`.

@@ -2,6 +2,7 @@
 
 use crate::capacity::MAX_REFERENCE;
 use crate::engine::{Gibbs, Start};
+use crate::features::{has_slab, is_maximal, is_sampled};
 use crate::gibbs::{CLIMBS, REFRESH};
 use crate::math::{Real, binomial};
 use crate::model::{Kind, Model, Noise, PANEL, Selection, Shape, States};
@@ -42,12 +43,14 @@ impl<T: Real> Model<'_, T> {
     pub fn operations(&self) -> Operations {
         let Shape { kind, dims, latents, selected, singletons, .. } = self.shape;
         let [d, h, s] = [dims, latents, selected].map(|n| n as u64);
-        let (walk, refinement) = match kind {
-            Kind::Ssmca => return self.gibbs_operations(&Gibbs::new(kind, Gibbs::SWEEPS)),
-            Kind::Gsc => self.slab_walk(),
-            Kind::Bsc | Kind::Nmf => self.linear_walk(),
+        if is_sampled(kind) {
+            return self.gibbs_operations(&Gibbs::new(kind, Gibbs::SWEEPS));
+        }
+        let (walk, refinement) = match (has_slab(kind), is_maximal(kind)) {
+            (true, _) => self.slab_walk(),
+            (false, false) => self.linear_walk(),
             // Singletons of a loud sample are computed like other states.
-            Kind::Mca => (self.maximal_walk(), 3 * d * (h + s)),
+            (false, true) => (self.maximal_walk(), 3 * d * (h + s)),
         };
         let outside = if singletons { 8 * (h - s) } else { 0 };
         Operations {
@@ -165,8 +168,8 @@ impl<T: Real> Model<'_, T> {
         for k in 1..=a {
             let states = binomial(s, k);
             let each = match self.states {
-                // what its parent leaves of it 3, gain 5, determinants and weight 3, sums 9
-                States::Grown => 20,
+                // what its parent leaves of it 4, gain 6, determinants and weight 3, sums 13
+                States::Grown => 26,
                 // L^-1 v twice, L^-T t, Lambda's diagonal; expansion point; slab; sums
                 States::Table(table) => {
                     let slab = if table.full_slab { k * k + k } else { 2 * k };
@@ -175,16 +178,16 @@ impl<T: Real> Model<'_, T> {
             };
             walk = walk.saturating_add(states.saturating_mul(each));
             if let States::Grown = self.states {
-                // Elimination and back-substitution touch the n latents after the last one, C(s, k + 1)
-                // summed over the states with k on, and their pairs where children have children.
+                // Elimination touches the n latents after the last one, C(s, k + 1) summed over the states with k on,
+                // if two more may be added, and with back-substitution their pairs if three may.
                 let (after, pairs) = (binomial(s, k + 1), binomial(s, k + 2));
-                let deep = if k + 1 < a {
+                let deep = if k + 2 < a {
                     after.saturating_mul(5).saturating_add(pairs.saturating_mul(3))
                 } else {
                     0
                 };
-                walk =
-                    walk.saturating_add(if k < a { after.saturating_mul(3) } else { 0 }).saturating_add(deep);
+                let eliminated = if k + 1 < a { after.saturating_mul(3) } else { 0 };
+                walk = walk.saturating_add(eliminated).saturating_add(deep);
                 // One walk for each subset of the reference's members, begun with an elimination.
                 against_reference =
                     against_reference.saturating_add(binomial(a, k).saturating_mul(k * (s * s + 8 * s)));

@@ -44,6 +44,11 @@ pub enum ModelError {
         /// At which place.
         index: usize,
     },
+    /// A model of a kind, or with states of a kind, that this build was made without: see the features in `Cargo.toml`.
+    LeftOut {
+        /// The feature it needs.
+        feature: &'static str,
+    },
     /// A part that this kind of model cannot have, such as a table of states without a slab, or not with its other parts.
     Unfit {
         /// Which part.
@@ -62,6 +67,9 @@ impl fmt::Display for ModelError {
             }
             Self::NotFinite { field, index } => write!(f, "{field}[{index}] is not finite"),
             Self::Range { field, index } => write!(f, "{field}[{index}] is out of range"),
+            Self::LeftOut { feature } => {
+                write!(f, "this build leaves out the feature {feature}, which the model needs: build with it")
+            }
             Self::Unfit { field } => {
                 write!(f, "the {field} does not go with this kind of model or its other parts")
             }

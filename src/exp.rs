@@ -13,36 +13,49 @@
 #[cfg(any(test, not(feature = "micromath")))]
 #[inline(always)]
 pub(crate) fn exp_f32(x: f32) -> f32 {
-    const ROUND: f32 = 12_582_912.0; // 1.5 x 2^23
-    const LN_2_HIGH: f32 = f32::from_bits(0x3f31_8000); // 9 digits
-    const LN_2_LOW: f32 = -2.121_944_4e-4;
     if !(x >= -87.0) {
         return if x < 0.0 { 0.0 } else { x }; // NaN stays
     }
     if x > 88.37 {
         return f32::INFINITY;
     }
+    exp_f32_in_range(x)
+}
+
+/// [`exp_f32`] of a number that cannot be near the ends of the range, NaN included.
+#[cfg(any(test, not(feature = "micromath")))]
+#[inline(always)]
+pub(crate) fn exp_f32_in_range(x: f32) -> f32 {
+    const ROUND: f32 = 12_582_912.0; // 1.5 x 2^23
+    const LN_2_HIGH: f32 = f32::from_bits(0x3f31_8000); // 9 digits
+    const LN_2_LOW: f32 = -2.121_944_4e-4;
     let shifted = x * core::f32::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
     let r = (x - n * LN_2_HIGH) - n * LN_2_LOW;
     let p = 0.499_999_93 + r * (0.166_665_2 + r * (0.041_668_39 + r * (0.008_368_745 + r * 0.001_381_456_1)));
     let power = 1.0 + (r + r * r * p);
-    // The low digits of `shifted` are n: moved into the exponent's place, they multiply by 2^n.
-    f32::from_bits(power.to_bits().wrapping_add(shifted.to_bits() << 23))
+    // The low digits of `shifted` are n: moved into the exponent's place, they make 2^n.
+    power * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
 }
 
 /// e^x in double precision: 10 coefficients, in pairs, so that a processor can work on several at once.
 #[inline(always)]
 pub(crate) fn exp_f64(x: f64) -> f64 {
-    const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 x 2^52
-    const LN_2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000); // 32 digits
-    const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     if !(x >= -708.0) {
         return if x < 0.0 { 0.0 } else { x };
     }
     if x > 709.4 {
         return f64::INFINITY;
     }
+    exp_f64_in_range(x)
+}
+
+/// [`exp_f64`] of a number that cannot be near the ends of the range, NaN included.
+#[inline(always)]
+pub(crate) fn exp_f64_in_range(x: f64) -> f64 {
+    const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 x 2^52
+    const LN_2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000); // 32 digits
+    const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     let shifted = x * core::f64::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
     let r = (x - n * LN_2_HIGH) - n * LN_2_LOW;
@@ -55,7 +68,7 @@ pub(crate) fn exp_f64(x: f64) -> f64 {
     let p89 = 2.762_008_844_540_975e-7 + r * 2.510_038_549_551_032e-8;
     let p = (p01 + r2 * p23) + r4 * ((p45 + r2 * p67) + r4 * p89);
     let power = 1.0 + (r + r2 * p);
-    f64::from_bits(power.to_bits().wrapping_add(shifted.to_bits() << 52))
+    power * f64::from_bits((shifted.to_bits() << 52).wrapping_add(0x3ff0_0000_0000_0000))
 }
 
 #[cfg(test)]

@@ -26,6 +26,12 @@ impl<T: Real> Factor<'_, T> {
         for (slot, g) in coupling.iter_mut().zip(g) {
             *slot = g;
         }
+        self.couple_given(k, gram, precision)
+    }
+
+    /// [`Factor::couple`] with `g` where `coupling` will be. Apart, so that it is there once, wherever `g` comes from.
+    fn couple_given(&mut self, k: usize, gram: T, precision: T) -> T {
+        let coupling = span_mut(self.coupling, 0, k);
         let mut left = gram;
         // From the last member down, since U g of member i needs g of the members before it only.
         for i in (0..k).rev() {

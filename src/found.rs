@@ -2,10 +2,11 @@
 
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::conclude::Conclusion;
+use crate::features::has_slab;
 use crate::map::to_latents;
 use crate::math::Real;
 use crate::model::Model;
-use crate::select::singletons;
+use crate::select::singleton_of;
 use crate::slices::set;
 use heapless::Vec;
 
@@ -77,10 +78,8 @@ impl<T: Real> Found<T> {
             Some(latent) => {
                 self.map.clear();
                 let _ = self.map.push(latent); // room for one: max_active is at least 1
-                if model.shape.kind.has_slab()
-                    && let Some(state) = singletons(model, projection).nth(usize::from(latent))
-                {
-                    set(map_values, 0, state.mean);
+                if has_slab(model.shape.kind) {
+                    set(map_values, 0, singleton_of(model, projection, usize::from(latent)).mean);
                 }
             }
             None => to_latents(&mut self.map, map_values, &order),

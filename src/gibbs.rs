@@ -83,7 +83,7 @@ pub(crate) fn posterior<T: Real>(
     let model = &Model { states: States::Grown, ..*model };
     let mut order = Vec::new();
     let _ = order.extend_from_slice(&found.selected); // same capacity
-    if model.shape.kind.is_maximal() {
+    if crate::features::is_maximal(model.shape.kind) {
         maximal(model, settings, order, arena, found, visit);
     } else {
         linear(model, settings, order, arena, found, visit);

@@ -8,12 +8,12 @@
 //! ```
 //!
 //! The states are a tree: a latent is added after those before it in the block. Down the tree latents are eliminated,
-//! up the tree the sums over subtrees come back by back-substitution ([`branch`]). Most states are the last or
-//! last but one of their branch; they are summed where they are met ([`twigs`]). The deepest call has
-//! gamma - 2 others below it on the stack.
+//! up the tree the sums over subtrees come back by back-substitution ([`branch`]). Most states are among the last three
+//! latents of their path; they are summed where they are met ([`twigs`]). The deepest call has
+//! gamma - 3 others below it on the stack.
 //!
-//! Work per state: about 20 multiply-adds, a division, and unless it is negligible 20 more, a square root and an
-//! exponential; for every state whose children have children n^2 more, with n the latents that may follow.
+//! Work per state: about 10 multiply-adds, a division, and unless it is negligible 16 more, a square root and an
+//! exponential; for every state that more than two latents may be added to n^2 more, with n the latents that may follow.
 
 mod branch;
 mod twigs;
@@ -25,7 +25,7 @@ use crate::slices::{at, row, span};
 use crate::states::Path;
 use branch::{Branch, Step};
 
-pub(crate) use branch::{BranchMemory, Latent, Pair, branch_len};
+pub(crate) use branch::{BranchMemory, Pair, Total, branch_len};
 
 /// The walk over all states of a block.
 pub(crate) struct Grown<'x, 'b, 's, T> {
@@ -70,15 +70,28 @@ impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
         let (s, zero) = (self.block.len(), T::ZERO);
         let missing = self.block.missing(members);
         let Some((mut root, memory)) = memory.carve(s) else { return };
-        for (p, latent) in root.latents.iter_mut().enumerate() {
-            let seen = self.block.b_without(p, missing);
-            *latent = [at(self.block.gram_row(p), p), seen, zero, zero, zero, zero, zero];
+        root.totals.fill([zero; 3]);
+        let mut pairs = root.pairs.iter_mut();
+        let mut row = &*self.block.gram;
+        for (p, (latent, &seen)) in root.given.iter_mut().zip(self.block.b.iter()).enumerate() {
+            let Some((&own, later)) = row.split_first() else { break };
+            *latent = [own, seen, zero, zero];
+            // The pairs first: they end before the row does.
+            for (pair, &g) in (&mut pairs).take(s - p - 1).zip(later) {
+                *pair = [g, zero];
+            }
+            row = later.get(s..).unwrap_or(&[]);
         }
-        let above = (0..s).flat_map(|p| span(self.block.gram, p * s + p + 1, s - p - 1));
-        root.pairs.iter_mut().zip(above).for_each(|(pair, &g)| *pair = [g, zero]);
+        // What the missing members leave in the residual.
+        for member in self.block.members_in(missing) {
+            let share = at(self.block.reference, member);
+            for (latent, &g) in root.given.iter_mut().zip(self.block.gram_row(member)) {
+                latent[1] += g * share;
+            }
+        }
         let empty = Joint::new(self.block.energy_without(missing));
         let mass = self.subtree(&mut root, memory, empty, members);
-        self.sums.collect(members, mass, root.latents, root.pairs);
+        self.sums.collect(members, mass, root.totals, root.pairs);
     }
 
     /// Sums over the state it is at and all that add latents of `branch` to it: first all of `members`, then any
@@ -98,14 +111,15 @@ impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
         let mut branch = branch.last(self.block.len() - self.block.members.len());
         match self.max_active - self.path.len() {
             0 => return mass,
-            1 => return self.leaves(&mut branch, joint, mass),
-            2 => return self.twigs(&mut branch, joint, mass),
+            1 => return self.twigs(&mut branch, joint, mass, false),
+            2 => return self.twigs(&mut branch, joint, mass, true),
+            3 => return self.thirds(&mut branch, memory.given, joint, mass),
             _ => {}
         }
         let first = self.block.len() - branch.len();
         // The most promising latents stand last.
         for (i, slab) in span(self.block.slab, first, branch.len()).iter().enumerate().rev() {
-            let step = Step::new(&row(branch.latents, i), slab, joint);
+            let step = Step::new(&row(branch.given, i), slab, joint);
             let anchor = self.sums.anchor();
             let weights = self.visit(&mut branch, first + i, step, &mut memory, &[]);
             if self.sums.anchor() != anchor {
@@ -135,7 +149,7 @@ impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
             self.path.pop();
             self.keep_up(anchor, branch);
             if let Some((own, _)) = branch.split(after) {
-                step.add_moments(own.latent, mass, T::ZERO, T::ZERO);
+                step.add_moments(own.total, mass, T::ZERO, T::ZERO);
             }
             return mass;
         };
@@ -163,7 +177,7 @@ impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
     /// The step to a member of the reference, whose coefficient is about x0.
     fn step_to_member(&self, branch: &Branch<'_, T>, member: u16, joint: Joint<T>) -> Step<T> {
         let p = usize::from(member);
-        let [left, seen, ..] = row(branch.latents, (p + branch.len()).wrapping_sub(self.block.len()));
+        let [left, seen, ..] = row(branch.given, (p + branch.len()).wrapping_sub(self.block.len()));
         let [mean, precision, logit, _, root] = row(self.block.slab, p);
         let away = mean - at(self.block.reference, p);
         let variance = T::ONE / (left + precision);

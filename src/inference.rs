@@ -3,6 +3,7 @@
 use crate::arena::{Arena, Detail, arena_len};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::features::{GIBBS, has_slab, is_maximal, is_sampled};
 use crate::found::Found;
 use crate::gibbs::{self, Conditional, Draw};
 use crate::math::Real;
@@ -106,14 +107,14 @@ fn cut<'m, T: Real>(
 ) -> Result<Arena<'m, T>, Error> {
     let is_full = matches!(model.states, States::Table(table) if table.full_slab);
     match engine {
-        Engine::Truncated if model.shape.kind.is_sampled() => return Err(Error::Setting { field: "engine" }),
-        Engine::Gibbs(_) if is_full || detail == Detail::SlabPull => {
+        Engine::Truncated if is_sampled(model.shape.kind) => return Err(Error::Setting { field: "engine" }),
+        Engine::Gibbs(_) if !GIBBS || is_full || detail == Detail::SlabPull => {
             return Err(Error::Setting { field: "engine" });
         }
         Engine::Gibbs(settings) => settings.check(&model.shape)?,
         Engine::Truncated => {}
     }
-    Arena::new(memory, model.shape, detail, matches!(engine, Engine::Gibbs(_)))
+    Arena::new(memory, model.shape, detail, GIBBS && matches!(engine, Engine::Gibbs(_)))
 }
 
 impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
@@ -228,7 +229,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         score(model, arena.sample, arena.projection, arena.activity);
         top(arena.activity, model.shape.selected, arena.block.b, &mut found.selected);
         found.order.clear();
-        if let Engine::Gibbs(settings) = &self.engine {
+        if GIBBS && let Engine::Gibbs(settings) = &self.engine {
             gibbs::select_extra(model, settings, found);
             return;
         }
@@ -246,14 +247,18 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     pub fn draw(&mut self, visit: impl FnMut(Draw<'_, T>)) -> Result<Estimate<'_, T>, Error> {
         let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow_mut());
         // The one place that tells engines and kinds apart from here on.
-        match (&self.engine, model.shape.kind.has_slab()) {
-            (Engine::Gibbs(settings), _) => gibbs::posterior(model, settings, arena, found, visit),
-            (Engine::Truncated, true) => slab::posterior(model, arena, found),
-            (Engine::Truncated, false) => switched::posterior(model, arena, found),
+        match (&self.engine, has_slab(model.shape.kind)) {
+            (Engine::Gibbs(settings), _) if GIBBS => gibbs::posterior(model, settings, arena, found, visit),
+            (_, true) => slab::posterior(model, arena, found),
+            (_, false) => switched::posterior(model, arena, found),
         }
         found.number = found.number.wrapping_add(1);
-        let all = arena.mean.iter().chain(arena.variance.iter()).chain(arena.map_values.iter());
-        if !found.evidence.is_finite() || all.into_iter().any(|value| !value.is_finite()) {
+        // Zero times what is not finite is not zero.
+        let mut rest = found.evidence * T::ZERO;
+        for values in [&*arena.mean, arena.variance, arena.map_values] {
+            values.iter().for_each(|&value| rest += value * T::ZERO);
+        }
+        if rest != T::ZERO {
             self.forget();
             return Err(Error::OutOfRange);
         }
@@ -314,7 +319,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         below: &mut [T],
     ) -> Result<Conditional<T>, Error> {
         let expected = self.model.shape.latents;
-        if matches!(self.engine, Engine::Truncated) {
+        if !GIBBS || matches!(self.engine, Engine::Truncated) {
             return Err(Error::Setting { field: "engine" });
         }
         if values.len() != expected || usize::from(latent) >= expected {
@@ -344,7 +349,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     /// ```
     pub fn for_each_state(&mut self, mut visit: impl FnMut(&[u16], T)) {
         let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow());
-        if found.order.is_empty() || matches!(self.engine, Engine::Gibbs(_)) {
+        if found.order.is_empty() || GIBBS && matches!(self.engine, Engine::Gibbs(_)) {
             return;
         }
         let visit_positions = |path: &[u16], log_joint: T| {
@@ -355,7 +360,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
             }
             visit(&latents, (log_joint - found.log_sum).exp());
         };
-        match model.shape.kind.has_slab() {
+        match has_slab(model.shape.kind) {
             true => slab::each_state(model, arena, found, visit_positions),
             false => switched::each_state(model, arena, found, visit_positions),
         }
@@ -380,7 +385,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
             copy(out, self.arena.chain.clean);
             return Ok(());
         }
-        if !self.model.shape.kind.is_maximal() {
+        if !is_maximal(self.model.shape.kind) {
             self.model.reconstruct(self.arena.mean, out);
             return Ok(());
         }

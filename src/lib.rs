@@ -39,10 +39,13 @@ pub mod math;
 mod normal;
 pub mod rng;
 mod slices;
+mod sqrt;
 
 pub mod capacity;
 pub mod frame;
 pub mod model;
+
+mod features;
 
 pub mod blob;
 

@@ -4,6 +4,7 @@ use crate::arena::WorkMemory;
 use crate::block::Block;
 use crate::capacity::MAX_ACTIVE;
 use crate::factor::Factor;
+use crate::features::TABLES;
 use crate::math::Real;
 use crate::model::{Model, States};
 use crate::slices::{at, copy, exchange, set, span};
@@ -18,7 +19,7 @@ pub(crate) fn best_values<T: Real>(
     work: &mut WorkMemory<'_, T>,
     values: &mut [T],
 ) {
-    if let States::Table(table) = model.states {
+    if TABLES && let States::Table(table) = model.states {
         let mut states = Tabled::new(block, table, model.shape.latents, model.shape.max_active, work);
         copy(values, states.moments_of(path));
         return;

@@ -67,6 +67,10 @@ pub trait Real:
     fn to_f64(self) -> f64;
     /// e to the power of `self`.
     fn exp(self) -> Self;
+    /// [`Real::exp`] of a number between -80 and 80.
+    fn exp_in_range(self) -> Self {
+        self.exp()
+    }
     /// Natural logarithm.
     fn ln(self) -> Self;
     /// Square root, correctly rounded.
@@ -115,6 +119,11 @@ impl Real for f32 {
         crate::exp::exp_f32(self)
     }
     #[cfg(not(feature = "micromath"))]
+    #[inline(always)]
+    fn exp_in_range(self) -> Self {
+        crate::exp::exp_f32_in_range(self)
+    }
+    #[cfg(not(feature = "micromath"))]
     fn ln(self) -> Self {
         libm::logf(self)
     }
@@ -128,7 +137,7 @@ impl Real for f32 {
         micromath::F32(self).ln().0
     }
     fn sqrt(self) -> Self {
-        libm::sqrtf(self)
+        crate::sqrt::sqrt_f32(self)
     }
     fn nats(bits: u32) -> Self {
         bits as f32 * core::f32::consts::LN_2
@@ -167,6 +176,10 @@ impl Real for f64 {
     }
     fn exp(self) -> Self {
         crate::exp::exp_f64(self)
+    }
+    #[inline(always)]
+    fn exp_in_range(self) -> Self {
+        crate::exp::exp_f64_in_range(self)
     }
     fn ln(self) -> Self {
         libm::log(self)

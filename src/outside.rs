@@ -1,10 +1,11 @@
 //! The states with a single latent on, of the latents that were not selected: too many to walk, and in
 //! no need of it.
 
+use crate::features::has_slab;
 use crate::math::Real;
 use crate::model::Model;
 use crate::posterior::Sums;
-use crate::select::singletons;
+use crate::select::singleton_of;
 use crate::slices::set;
 
 /// The singleton states of the latents that were not selected.
@@ -42,9 +43,13 @@ impl<T: Real> Outside<'_, T> {
         }
         let mut best = None;
         for (latent, activity) in (0u16..).zip(activity.iter_mut()) {
-            let (weight, is_best) = sums.add_outside(base + *activity);
-            *activity = weight;
-            best = if is_best { Some(latent) } else { best };
+            let log_joint = base + *activity;
+            *activity = T::ZERO;
+            if !sums.is_negligible(log_joint) {
+                let (weight, is_best) = sums.add_outside(log_joint);
+                *activity = weight;
+                best = if is_best { Some(latent) } else { best };
+            }
         }
         best
     }
@@ -59,17 +64,20 @@ impl<T: Real> Outside<'_, T> {
         scale: T,
     ) {
         let outputs = activity.iter_mut().zip(mean).zip(variance);
-        if !self.model.shape.kind.has_slab() {
+        if !has_slab(self.model.shape.kind) {
             for ((activity, mean), variance) in outputs {
                 let a = *activity * scale;
                 (*activity, *mean, *variance) = (a, a, a * (T::ONE - a));
             }
             return;
         }
-        for (((activity, mean), variance), state) in outputs.zip(singletons(self.model, projection)) {
-            let a = *activity * scale;
-            (*activity, *mean, *variance) = (a, T::ZERO, T::ZERO);
-            if !(a <= T::ZERO) {
+        for (latent, ((activity, mean), variance)) in outputs.enumerate() {
+            (*mean, *variance) = (T::ZERO, T::ZERO);
+            // Most latents are as good as off.
+            if *activity != T::ZERO {
+                let state = singleton_of(self.model, projection, latent);
+                let a = *activity * scale;
+                *activity = a;
                 *mean = a * state.mean;
                 *variance = a * state.variance + a * (T::ONE - a) * state.mean * state.mean;
             }

@@ -77,7 +77,9 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
     ) -> Self {
         let SumMemory { on, off, first, square, second, pull, pull_second, .. } = &mut memory;
         for sums in [&mut **on, off, first, square, second, pull, pull_second] {
-            sums.fill(T::ZERO);
+            if !sums.is_empty() {
+                sums.fill(T::ZERO);
+            }
         }
         best_path.clear();
         let negligible = negligible(state_bits);
@@ -121,10 +123,19 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
     /// The weight of a state that is not too high.
     #[inline(always)]
     pub fn weight(&self, joint: Joint<T>) -> T {
-        if self.is_negligible(joint.exponent) {
-            return T::ZERO;
-        }
-        (joint.exponent - self.anchor).exp() * joint.scale
+        if self.is_negligible(joint.exponent) { T::ZERO } else { self.weight_apart(joint) }
+    }
+
+    /// [`Sums::weight_in_range`], once for all that are not in an inner loop.
+    #[inline(never)]
+    fn weight_apart(&self, joint: Joint<T>) -> T {
+        self.weight_in_range(joint)
+    }
+
+    /// [`Sums::weight`] of a state that is not negligible either.
+    #[inline(always)]
+    pub fn weight_in_range(&self, joint: Joint<T>) -> T {
+        (joint.exponent - self.anchor).exp_in_range() * joint.scale
     }
 
     /// Whether this is the largest weight so far.

@@ -91,16 +91,19 @@ pub(crate) fn leave<T: Real>(
 /// what each position sees in the residual.
 fn loudest<T: Real>(block: &Block<'_, T>, b: &[T]) -> (u16, T) {
     let mut best = (0, T::ZERO);
-    for (p, &b) in (0u16..).zip(b).take(block.len()) {
-        let i = usize::from(p);
-        let (gram, precision) = (at(block.gram_row(i), i), block.precision(i));
-        let (mean, variance) = (block.mean(i), T::ONE / (gram + precision));
+    let mut diagonal = 0;
+    for (p, (&b, &[mean, precision, _, pull, _])) in
+        (0u16..).zip(b.iter().zip(&*block.slab)).take(block.len())
+    {
+        let gram = at(block.gram, diagonal);
+        diagonal += block.len() + 1;
+        let variance = T::ONE / (gram + precision);
         let gain = if block.members.contains(&p) {
             // Already on: what moving its coefficient gains.
-            let v = b + precision * (mean - at(block.reference, i));
+            let v = b + precision * (mean - at(block.reference, usize::from(p)));
             T::HALF * v * v * variance
         } else {
-            gain(b, mean, mean * precision, gram, variance)
+            gain(b, mean, pull, gram, variance)
         };
         if gain > best.1 {
             best = (p, gain);

@@ -5,9 +5,11 @@
 //! latent.
 
 use crate::capacity::MAX_SELECTED;
+use crate::features::{BOUND, COSINE, INDEPENDENT, has_slab};
 use crate::kernel::panels;
 use crate::math::Real;
 use crate::model::{Dictionary, Integers, Model, Noise, PANEL, Selection, float_column};
+use crate::slices::at;
 use heapless::Vec;
 
 /// The singleton state of latent h: all that one latent alone can say about the sample.
@@ -50,22 +52,27 @@ pub(crate) fn singletons<'x, T: Real>(
         .map(|((&b, (&mean, &precision)), (&gram, &offset))| singleton(b, mean, precision, gram, offset))
 }
 
+/// The singleton state of one latent.
+pub(crate) fn singleton_of<T: Real>(model: &Model<'_, T>, projection: &[T], h: usize) -> Singleton<T> {
+    let (b, mean, precision) = (at(projection, h), at(model.slab_mean, h), at(model.slab_precision, h));
+    singleton(b, mean, precision, at(model.gram_diagonal, h), at(model.score_offset, h))
+}
+
 /// Scores of all latents into `scores`.
 pub(crate) fn score<T: Real>(model: &Model<'_, T>, sample: &[T], projection: &[T], scores: &mut [T]) {
     match model.selection {
-        Selection::Singleton => singleton_scores(model, projection, scores),
-        Selection::Independent { precision, offset } => {
+        Selection::Independent { precision, offset } if INDEPENDENT => {
             independent(model, sample, precision, scores);
             for (score, &offset) in scores.iter_mut().zip(offset) {
                 *score += offset;
             }
         }
-        Selection::Cosine { scale } => {
+        Selection::Cosine { scale } if COSINE => {
             for ((score, &b), &scale) in scores.iter_mut().zip(projection).zip(scale) {
                 *score = b * scale;
             }
         }
-        Selection::Bound => match model.noise {
+        Selection::Bound if BOUND => match model.noise {
             Noise::Shared(precision) => {
                 bound(model, sample.iter().map(|&y| (y, T::ONE)), scores);
                 scores.iter_mut().for_each(|score| *score *= precision);
@@ -75,12 +82,14 @@ pub(crate) fn score<T: Real>(model: &Model<'_, T>, sample: &[T], projection: &[T
                 bound(model, sample.iter().copied().zip(precisions.iter().copied()), scores);
             }
         },
+        // The singletons'; the model's checks let no other come here.
+        _ => singleton_scores(model, projection, scores),
     }
 }
 
 /// ln p(y | only h on) - ln p(y | nothing on) of all latents: b_h - G_hh / 2 without a slab.
 pub(crate) fn singleton_scores<T: Real>(model: &Model<'_, T>, projection: &[T], scores: &mut [T]) {
-    if model.shape.kind.has_slab() {
+    if has_slab(model.shape.kind) {
         for (score, state) in scores.iter_mut().zip(singletons(model, projection)) {
             *score = state.score;
         }
@@ -175,25 +184,27 @@ pub(crate) fn top<T: Real>(
     selected: &mut Vec<u16, MAX_SELECTED>,
 ) {
     selected.clear();
-    let mut full = false;
+    let _ = selected.resize_default(count); // within the capacity: the model was checked
+    let (mut found, mut least) = (0, T::ZERO);
     for (latent, &score) in (0u16..).zip(scores) {
-        if full && !best.last().is_some_and(|&last| score > last) {
+        if found < count {
+            found += 1;
+        } else if !(score > least) {
             continue;
         }
-        // The newcomer takes the first place whose score is lower and pushes the others down.
-        let mut carried = (latent, score);
-        let mut placed = false;
-        for (slot, best) in selected.iter_mut().zip(best.iter_mut()) {
-            placed = placed || score > *best;
-            if placed {
-                core::mem::swap(slot, &mut carried.0);
-                core::mem::swap(best, &mut carried.1);
+        let (Some(best), Some(selected)) = (best.get_mut(..found), selected.get_mut(..found)) else { return };
+        // The newcomer takes the last place, and goes up past those that are lower.
+        let mut places = best.iter_mut().zip(selected).rev();
+        let Some(mut place) = places.next() else { return };
+        for higher in places {
+            if !(score > *higher.0) {
+                break;
             }
+            (*place.0, *place.1) = (*higher.0, *higher.1);
+            place = higher;
         }
-        if !full {
-            crate::slices::set(best, selected.len(), carried.1);
-            full = selected.push(carried.0).is_err() || selected.len() >= count;
-        }
+        (*place.0, *place.1) = (score, latent);
+        least = best.last().copied().unwrap_or(score);
     }
 }
 

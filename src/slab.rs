@@ -5,6 +5,7 @@ use crate::block::Block;
 use crate::conclude::{Results, conclude};
 use crate::core_set::CoreSet;
 use crate::factor::Factor;
+use crate::features::TABLES;
 use crate::found::Found;
 use crate::grown::{BranchMemory, Grown};
 use crate::map::best_values;
@@ -21,9 +22,9 @@ use crate::table::Tabled;
 /// The posterior of the sample in `arena`, from its scores on.
 pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut Found<T>) {
     let order = match model.states {
+        States::Table(_) if TABLES => found.ascending(),
         // Siblings are visited from the last position down: the best latents go last.
-        States::Grown => found.worst_first(),
-        States::Table(_) => found.ascending(),
+        _ => found.worst_first(),
     };
     let mut block = Block::gather(model, order, arena.projection, arena.block.reborrow());
     let outside = Outside { model, selected: &found.selected };
@@ -41,7 +42,7 @@ pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>,
         energy =
             refine(model, &mut block, arena.sample, arena.weighted, scratch, energy, model.shape.max_active);
         let (mut always, mut known) = (0, block.energy_without(u32::MAX));
-        if matches!(model.states, States::Grown) {
+        if !TABLES || matches!(model.states, States::Grown) {
             let core = CoreSet::find(&block, &model.shape, &mut arena.branches, arena.sums.first);
             (always, known) = (block.add_members(&core.positions), core.known);
             block.put_members_first();
@@ -51,15 +52,15 @@ pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>,
         let mut sums = Sums::new(&block, anchor, state_bits, arena.sums.reborrow(), &mut found.map);
         let max_active = model.shape.max_active;
         match model.states {
-            States::Grown => {
-                let BranchMemory { latents, pairs } = &mut arena.branches;
-                let memory = BranchMemory { latents, pairs };
-                Grown::walk_all(&block, always, max_active, memory, &mut sums);
-            }
-            States::Table(table) => {
+            States::Table(table) if TABLES => {
                 let latents = model.shape.latents;
                 let mut states = Tabled::new(&block, table, latents, max_active, &mut arena.work);
                 states.walk_all(max_active, &mut sums);
+            }
+            _ => {
+                let BranchMemory { given, totals, pairs } = &mut arena.branches;
+                let memory = BranchMemory { given, totals, pairs };
+                Grown::walk_all(&block, always, max_active, memory, &mut sums);
             }
         }
         best_values(model, &block, sums.best_path(), &mut arena.work, arena.map_values);
@@ -94,16 +95,16 @@ pub(crate) fn each_state<T: Real>(
     let (positions, max_active) = (block.len(), model.shape.max_active);
     let work = &mut arena.work;
     match model.states {
-        States::Grown => {
+        States::Table(table) if TABLES => {
+            let mut states = Tabled::new(&block, table, model.shape.latents, max_active, work);
+            each_path(positions, max_active, |path| visit(path, states.evaluate(path)));
+        }
+        _ => {
             let mut factor = Factor { rows: work.rows, pivot_inv: work.pivot_inv, coupling: work.coupling };
             each_path(positions, max_active, |path| {
                 let joint = joint(&block, path, &mut factor, work.v);
                 visit(path, joint.exponent + joint.scale.ln());
             });
-        }
-        States::Table(table) => {
-            let mut states = Tabled::new(&block, table, model.shape.latents, max_active, work);
-            each_path(positions, max_active, |path| visit(path, states.evaluate(path)));
         }
     }
 }

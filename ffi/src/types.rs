@@ -41,6 +41,8 @@ pub const SPK_ERR_BLOB_SECTION: spk_status = -25;
 pub const SPK_ERR_BLOB_MODEL: spk_status = -26;
 /// The model preselects or activates more latents than this library was built for.
 pub const SPK_ERR_BLOB_CAPACITY: spk_status = -27;
+/// The model is of a kind, or has states of a kind, that this library was built without.
+pub const SPK_ERR_BLOB_LEFT_OUT: spk_status = -28;
 
 /// Version of this interface: the functions, types and codes of this header.
 pub const SPK_API_VERSION: u32 = 1;
@@ -167,6 +169,7 @@ pub(crate) fn blob_status(error: BlobError) -> spk_status {
         BlobError::Checksum { .. } => SPK_ERR_BLOB_CHECKSUM,
         BlobError::Unknown { .. } | BlobError::UnknownSection { .. } => SPK_ERR_BLOB_UNKNOWN,
         BlobError::Model(ModelError::Capacity { .. }) => SPK_ERR_BLOB_CAPACITY,
+        BlobError::Model(ModelError::LeftOut { .. }) => SPK_ERR_BLOB_LEFT_OUT,
         BlobError::Model(_) => SPK_ERR_BLOB_MODEL,
         _ => SPK_ERR_BLOB_SECTION,
     }
@@ -183,7 +186,7 @@ pub(crate) fn status(error: Error) -> spk_status {
 }
 
 /// Every code and its words, NUL-terminated for C.
-pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 17] = [
+pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 18] = [
     (SPK_OK, c"done"),
     (SPK_ERR_NULL, c"a pointer is NULL"),
     (SPK_ERR_ALIGNMENT, c"memory, blob or sample is not aligned"),
@@ -201,4 +204,5 @@ pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 17] = [
     (SPK_ERR_BLOB_SECTION, c"the sections of the blob are inconsistent"),
     (SPK_ERR_BLOB_MODEL, c"the parameters in the blob do not make a model"),
     (SPK_ERR_BLOB_CAPACITY, c"the model is larger than this library was built for"),
+    (SPK_ERR_BLOB_LEFT_OUT, c"the library was built without this kind of model"),
 ];

@@ -23,16 +23,19 @@ use crate::posterior::Joint;
 use crate::select::gain;
 use crate::slices::pairs;
 
-/// What belongs to one latent: left, seen; ratio with the latent whose elimination made this branch; sums of s, x and
-/// x^2; a scratch number.
-pub(crate) type Latent<T> = [T; 7];
-/// What belongs to two: cross, the sum of x x'.
+/// What a branch leaves of a latent: left, seen; ratio with the latent whose elimination made this branch; a number that
+/// comes and goes: what `ratio` is made of on the way down, a sum on the way up.
+pub(crate) type Given<T> = [T; 4];
+/// Sums over the states that have a latent on: of s, x and x^2.
+pub(crate) type Total<T> = [T; 3];
+/// What belongs to two latents: cross, the sum of x x'.
 pub(crate) type Pair<T> = [T; 2];
 
 /// Memory for the branches of one path: the root's has all latents, each next one fewer.
 #[derive(Debug)]
 pub(crate) struct BranchMemory<'m, T> {
-    pub latents: &'m mut [Latent<T>],
+    pub given: &'m mut [Given<T>],
+    pub totals: &'m mut [Total<T>],
     pub pairs: &'m mut [Pair<T>],
 }
 
@@ -51,52 +54,46 @@ impl<T: Real> BranchMemory<'_, T> {
     /// Memory for a branch of `n` latents; the rest is for those below it.
     #[inline(always)]
     pub(super) fn carve(&mut self, n: usize) -> Option<(Branch<'_, T>, BranchMemory<'_, T>)> {
-        let (latents, latents_left) = self.latents.split_at_mut_checked(n)?;
+        let (given, given_left) = self.given.split_at_mut_checked(n)?;
+        let (totals, totals_left) = self.totals.split_at_mut_checked(n)?;
         let (pairs, pairs_left) = self.pairs.split_at_mut_checked(pairs(n))?;
-        Some((Branch { latents, pairs }, BranchMemory { latents: latents_left, pairs: pairs_left }))
+        let left = BranchMemory { given: given_left, totals: totals_left, pairs: pairs_left };
+        Some((Branch { given, totals, pairs }, left))
     }
 }
 
 /// One latent, and its pairs with those after it.
 pub(super) struct Own<'a, T> {
-    pub latent: &'a mut Latent<T>,
+    pub given: &'a Given<T>,
+    pub total: &'a mut Total<T>,
     pub pairs: &'a mut [Pair<T>],
 }
 
 /// The latents that may be added to a state, in order.
 pub(super) struct Branch<'a, T> {
-    pub latents: &'a mut [Latent<T>],
+    pub given: &'a mut [Given<T>],
+    pub totals: &'a mut [Total<T>],
     pub pairs: &'a mut [Pair<T>],
 }
 
 impl<T: Real> Branch<'_, T> {
     pub fn len(&self) -> usize {
-        self.latents.len()
+        self.given.len()
     }
 
-    /// Sums of zero.
-    pub fn clear(&mut self) {
-        for [_, _, _, on, first, square, _] in self.latents.iter_mut() {
-            [*on, *first, *square] = [T::ZERO; 3];
-        }
-        self.pairs.iter_mut().for_each(|[_, second]| *second = T::ZERO);
-    }
-
+    /// Makes all sums relative to another anchor.
     pub fn rescale(&mut self, factor: T) {
-        for [_, _, _, on, first, square, _] in self.latents.iter_mut() {
-            for sum in [on, first, square] {
-                *sum *= factor;
-            }
-        }
+        self.totals.as_flattened_mut().iter_mut().for_each(|sum| *sum *= factor);
         self.pairs.iter_mut().for_each(|[_, second]| *second *= factor);
     }
 
     /// The last `n` latents only.
     pub fn last(&mut self, n: usize) -> Branch<'_, T> {
-        let latents = self.latents.len().saturating_sub(n);
+        let first = self.len().saturating_sub(n);
         let couples = self.pairs.len().saturating_sub(pairs(n));
         Branch {
-            latents: self.latents.get_mut(latents..).unwrap_or(&mut []),
+            given: self.given.get_mut(first..).unwrap_or(&mut []),
+            totals: self.totals.get_mut(first..).unwrap_or(&mut []),
             pairs: self.pairs.get_mut(couples..).unwrap_or(&mut []),
         }
     }
@@ -104,65 +101,62 @@ impl<T: Real> Branch<'_, T> {
     /// The latent with `after` others behind it, and their branch.
     #[inline(always)]
     pub fn split(&mut self, after: usize) -> Option<(Own<'_, T>, Branch<'_, T>)> {
-        let (before, latents) = self.latents.split_at_mut_checked(self.latents.len().checked_sub(after)?)?;
+        let at = self.len().checked_sub(after)?;
+        let (before, given) = self.given.split_at_mut_checked(at)?;
+        let (totals_before, totals) = self.totals.split_at_mut_checked(at)?;
         let (own, pairs) = self.pairs.split_at_mut_checked(self.pairs.len().checked_sub(pairs(after))?)?;
         let start = own.len().checked_sub(after)?;
-        let own = Own { latent: before.last_mut()?, pairs: own.get_mut(start..)? };
-        Some((own, Branch { latents, pairs }))
+        let (given_own, total) = (before.last()?, totals_before.last_mut()?);
+        let own = Own { given: given_own, total, pairs: own.get_mut(start..)? };
+        Some((own, Branch { given, totals, pairs }))
     }
 
     /// The branch of the state that `step` leads to from this one's, adding the latent `own`.
-    #[inline(always)]
     pub fn eliminate(&self, own: Own<'_, T>, step: &Step<T>, child: &mut Branch<'_, T>) {
         let (zero, own) = (T::ZERO, &*own.pairs);
-        for ((&[cross, _], latent), below) in
-            own.iter().zip(self.latents.iter()).zip(child.latents.iter_mut())
-        {
-            let (left, seen, ratio) = step.leaves_of(latent, cross);
-            *below = [left, seen, ratio, zero, zero, zero, zero];
-        }
+        step.leave(self.given, own, child.given);
+        child.totals.fill([zero; 3]);
         let mut entries = child.pairs.iter_mut().zip(self.pairs.iter());
-        let (mut own, mut latents) = (own, &*child.latents);
+        let (mut own, mut given) = (own, &*child.given);
         while let Some((_, own_after)) = own.split_first()
-            && let Some((latent, latents_after)) = latents.split_first()
+            && let Some((latent, given_after)) = given.split_first()
         {
             let ratio = latent[2];
             for (&[cross, _], (below, &[above, _])) in own_after.iter().zip(&mut entries) {
                 *below = [above - ratio * cross, zero];
             }
-            (own, latents) = (own_after, latents_after);
+            (own, given) = (own_after, given_after);
         }
     }
 
     /// Adds the sums of a child's branch, whose weights sum to `mass`, to this branch and the latent before it.
-    #[inline(always)]
     pub fn substitute_back(&mut self, step: &Step<T>, mass: T, child: Branch<'_, T>, own: Own<'_, T>) {
         // F ratio
-        for [_, _, ratio, _, _, square, moved] in child.latents.iter_mut() {
+        for ([_, _, ratio, moved], [_, _, square]) in child.given.iter_mut().zip(child.totals.iter()) {
             *moved = *square * *ratio;
         }
-        let (mut latents, mut entries) = (&mut *child.latents, child.pairs.iter().zip(self.pairs.iter_mut()));
-        while let Some((latent, after)) = latents.split_first_mut() {
+        let (mut given, mut entries) = (&mut *child.given, child.pairs.iter().zip(self.pairs.iter_mut()));
+        while let Some((latent, after)) = given.split_first_mut() {
             for (other, (&[_, below], [_, total])) in after.iter_mut().zip(&mut entries) {
-                latent[6] += below * other[2];
-                other[6] += below * latent[2];
+                latent[3] += below * other[2];
+                other[3] += below * latent[2];
                 *total += below;
             }
-            latents = after;
+            given = after;
         }
         let (mut ratio_first, mut ratio_second) = (T::ZERO, T::ZERO);
-        let totals = self.latents.iter_mut().zip(own.pairs.iter_mut());
-        for (&[_, _, ratio, on, first, square, moved], (total, [_, second])) in
-            child.latents.iter().zip(totals)
+        let totals = self.totals.iter_mut().zip(own.pairs.iter_mut());
+        for ((&[_, _, ratio, moved], &[on, first, square]), (total, [_, second])) in
+            child.given.iter().zip(child.totals.iter()).zip(totals)
         {
-            total[3] += on;
-            total[4] += first;
-            total[5] += square;
+            total[0] += on;
+            total[1] += first;
+            total[2] += square;
             *second += step.tau * first - moved;
             ratio_first += ratio * first;
             ratio_second += ratio * moved;
         }
-        step.add_moments(own.latent, mass, ratio_first, ratio_second);
+        step.add_moments(own.total, mass, ratio_first, ratio_second);
     }
 }
 
@@ -180,8 +174,8 @@ pub(super) struct Step<T> {
 impl<T: Real> Step<T> {
     /// Adds a latent with this slab to a state with this joint.
     #[inline(always)]
-    pub fn new(latent: &Latent<T>, slab: &[T; 5], joint: Joint<T>) -> Self {
-        let &[left, seen, ..] = latent;
+    pub fn new(given: &Given<T>, slab: &[T; 5], joint: Joint<T>) -> Self {
+        let &[left, seen, ..] = given;
         let added = Added::new(left, seen, slab);
         let exponent = joint.exponent + added.gain;
         let scale = joint.scale * added.shrink(slab);
@@ -194,18 +188,27 @@ impl<T: Real> Step<T> {
 
     /// left and seen of a later latent after this step, and their ratio.
     #[inline(always)]
-    pub fn leaves_of(&self, latent: &Latent<T>, cross: T) -> (T, T, T) {
+    pub fn leaves_of(&self, left: T, seen: T, cross: T) -> (T, T, T) {
         let ratio = cross * self.variance;
-        ((latent[0] - cross * ratio).max(T::ZERO), latent[1] - cross * self.tau, ratio)
+        ((left - cross * ratio).max(T::ZERO), seen - cross * self.tau, ratio)
+    }
+
+    /// The same of all later latents; `own` are their pairs with the one that is added.
+    #[inline(always)]
+    pub fn leave(&self, given: &[Given<T>], own: &[Pair<T>], child: &mut [Given<T>]) {
+        for ((&[cross, _], &[left, seen, ..]), below) in own.iter().zip(given).zip(child) {
+            let (left, seen, ratio) = self.leaves_of(left, seen, cross);
+            *below = [left, seen, ratio, cross];
+        }
     }
 
     /// Adds the sums over the subtree of this step to those of its latent: W, E and F.
     #[inline(always)]
-    pub fn add_moments(&self, own: &mut Latent<T>, mass: T, ratio_first: T, ratio_second: T) {
+    pub fn add_moments(&self, own: &mut Total<T>, mass: T, ratio_first: T, ratio_second: T) {
         let Self { tau, variance, .. } = *self;
-        own[3] += mass;
-        own[4] += mass * tau - ratio_first;
-        own[5] += mass * (tau * tau + variance) - (tau + tau) * ratio_first + ratio_second;
+        own[0] += mass;
+        own[1] += mass * tau - ratio_first;
+        own[2] += mass * (tau * tau + variance) - (tau + tau) * ratio_first + ratio_second;
     }
 }
 

@@ -4,6 +4,7 @@ use super::{
     Dictionary, Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States,
 };
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
+use crate::features::left_out;
 use crate::math::Real;
 use crate::slices::{at, lower_row};
 
@@ -43,6 +44,9 @@ impl<'a, T: Real> Model<'a, T> {
     /// Checks sizes, capacities, finiteness and ranges of all parts; a model that passes cannot
     /// make inference panic, run out of bounds or run forever.
     pub fn new(mut parts: Model<'a, T>) -> Result<Self, ModelError> {
+        if let Some(feature) = left_out(parts.shape.kind, &parts.states) {
+            return Err(ModelError::LeftOut { feature });
+        }
         parts.shape.check()?;
         let Shape { kind, dims: d, latents: h, max_active, .. } = parts.shape;
         // Checked products: on a 32-bit device D x H may not fit.

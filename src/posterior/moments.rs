@@ -2,7 +2,7 @@
 
 use super::{Moments, Sums};
 use crate::arena::SumMemory;
-use crate::grown::{Latent, Pair};
+use crate::grown::{Pair, Total};
 use crate::math::Real;
 use crate::slices::{at, lower_row, set, span_mut};
 
@@ -17,16 +17,16 @@ impl<T: Real> Sums<'_, '_, T> {
     /// Takes the sums over all states with exactly `members` of the reference on: by position, with the
     /// members' coefficients about x0; see [`crate::grown`] for the sums of `latents` and of
     /// their `pairs`.
-    pub fn collect(&mut self, members: &[u16], mass: T, latents: &[Latent<T>], pairs: &[Pair<T>]) {
+    pub fn collect(&mut self, members: &[u16], mass: T, latents: &[Total<T>], pairs: &[Pair<T>]) {
         let s = self.block.len();
         self.total += mass;
         self.add_off(self.block.missing(members), mass);
         let memory = &mut self.memory;
         let totals = memory.on.iter_mut().zip(memory.first.iter_mut()).zip(memory.square.iter_mut());
         for (((on, first), square), latent) in totals.zip(latents) {
-            *on += latent[3];
-            *first += latent[4];
-            *square += latent[5];
+            *on += latent[0];
+            *first += latent[1];
+            *square += latent[2];
         }
         if self.memory.second.is_empty() {
             return;
@@ -39,8 +39,8 @@ impl<T: Real> Sums<'_, '_, T> {
             for (q, latent_q) in latents.iter().enumerate().skip(p) {
                 let x0_q = x0(q);
                 let both_on = if x0_p != T::ZERO && x0_q != T::ZERO { mass } else { T::ZERO };
-                let about = if p == q { latent_p[5] } else { pairs.next().map_or(T::ZERO, |pair| pair[1]) };
-                let value = about + x0_p * latent_q[4] + x0_q * latent_p[4] + x0_p * x0_q * both_on;
+                let about = if p == q { latent_p[2] } else { pairs.next().map_or(T::ZERO, |pair| pair[1]) };
+                let value = about + x0_p * latent_q[1] + x0_q * latent_p[1] + x0_p * x0_q * both_on;
                 for place in [p * s + q, q * s + p].into_iter().take(if p == q { 1 } else { 2 }) {
                     set(self.memory.second, place, at(self.memory.second, place) + value);
                 }

@@ -6,9 +6,10 @@ use super::{Superposition, Switched, Switches, Walk};
 use crate::arena::Arena;
 use crate::block::Block;
 use crate::conclude::{Results, conclude};
+use crate::features::is_maximal;
 use crate::found::Found;
 use crate::math::Real;
-use crate::model::{Kind, Model};
+use crate::model::Model;
 use crate::outside::Outside;
 use crate::posterior::Sums;
 use crate::reference::{PASSES, ROUNDS, leave};
@@ -16,9 +17,9 @@ use crate::slices::at;
 
 /// The posterior of the sample in `arena`, from its scores on.
 pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut Found<T>) {
-    match model.shape.kind {
-        Kind::Mca => maximal(model, arena, found),
-        _ => linear(model, arena, found),
+    match is_maximal(model.shape.kind) {
+        true => maximal(model, arena, found),
+        false => linear(model, arena, found),
     }
 }
 
@@ -115,12 +116,12 @@ pub(crate) fn each_state<T: Real>(
     }
     let switches = switches(&block, model.shape.max_active);
     let rows = &mut *arena.switches.rows;
-    match model.shape.kind {
-        Kind::Mca => {
+    match is_maximal(model.shape.kind) {
+        true => {
             let maximal = Maximal::new(model, &block.order, arena.sample, rows);
             Visits { superposition: maximal, switches, visit, path: Switched::new() }.all();
         }
-        _ => {
+        false => {
             let linear = Linear::new(model, &block, rows);
             Visits { superposition: linear, switches, visit, path: Switched::new() }.all();
         }

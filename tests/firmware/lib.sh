@@ -49,10 +49,11 @@ binutils() {
     esac
 }
 
-# build_staticlib TRIPLE: fat LTO into one object; the panic handler calls a symbol that does not exist.
+# build_staticlib TRIPLE [FEATURES]: fat LTO into one object; the panic handler calls a symbol that does not exist. FEATURES
+# instead of the default ones.
 build_staticlib() {
     cargo rustc --quiet --manifest-path "$root/Cargo.toml" -p spikelet-ffi --profile firmware --crate-type staticlib \
-        --target "$1" --features panic-gate
+        --target "$1" ${2:+--no-default-features} --features "panic-gate${2:+,$2}"
 }
 
 # ship TRIPLE [ARCHIVE [OUT]]: of a Rust static library, keeps what the spk_ functions reach, and nothing that

@@ -1,0 +1,96 @@
+//! What this build has: every kind of model and every engine is a feature, so that firmware for one of them links
+//! nothing of the others.
+//!
+//! Nothing is compiled conditionally. Models of other kinds are refused when they are put together ([`left_out`]), and the few
+//! places that tell kinds apart ask here: where the build leaves one answer only, the compiler knows it and drops the rest.
+
+use crate::model::{Kind, States};
+
+/// Gibbs sampling.
+pub(crate) const GIBBS: bool = cfg!(feature = "gibbs");
+/// Tables of states.
+pub(crate) const TABLES: bool = cfg!(feature = "tables");
+/// Selection for kinds other than Gaussian sparse coding.
+pub(crate) const COSINE: bool = SWITCHED || cfg!(feature = "ssmca");
+/// Selection where W is not negative and latents have no slab.
+pub(crate) const BOUND: bool = cfg!(any(feature = "nmf", feature = "mca"));
+/// Selection for Gaussian sparse coding.
+pub(crate) const INDEPENDENT: bool = cfg!(feature = "gsc");
+
+const SLAB: bool = cfg!(any(feature = "gsc", feature = "ssmca"));
+const SWITCHED: bool = cfg!(any(feature = "bsc", feature = "nmf", feature = "mca"));
+const LINEAR: bool = cfg!(any(feature = "gsc", feature = "bsc", feature = "nmf"));
+const MAXIMAL: bool = cfg!(any(feature = "mca", feature = "ssmca"));
+
+#[cfg(not(any(feature = "gsc", feature = "bsc", feature = "nmf", feature = "mca", feature = "ssmca")))]
+compile_error!("choose at least one kind of model, a feature: gsc, bsc, nmf, mca or ssmca");
+
+/// [`Kind::has_slab`] of a model that was not refused.
+#[inline(always)]
+pub(crate) const fn has_slab(kind: Kind) -> bool {
+    SLAB && (!SWITCHED || kind.has_slab())
+}
+
+/// [`Kind::is_maximal`] of a model that was not refused.
+#[inline(always)]
+pub(crate) const fn is_maximal(kind: Kind) -> bool {
+    MAXIMAL && (!LINEAR || kind.is_maximal())
+}
+
+/// [`Kind::is_sampled`] of a model that was not refused.
+#[inline(always)]
+pub(crate) const fn is_sampled(kind: Kind) -> bool {
+    cfg!(feature = "ssmca") && kind.is_sampled()
+}
+
+/// The feature that a model needs and this build lacks.
+pub(crate) const fn left_out<T>(kind: Kind, states: &States<'_, T>) -> Option<&'static str> {
+    let (has, name) = match kind {
+        Kind::Gsc => (cfg!(feature = "gsc"), "gsc"),
+        Kind::Bsc => (cfg!(feature = "bsc"), "bsc"),
+        Kind::Nmf => (cfg!(feature = "nmf"), "nmf"),
+        Kind::Mca => (cfg!(feature = "mca"), "mca"),
+        Kind::Ssmca => (cfg!(feature = "ssmca"), "ssmca"),
+    };
+    match states {
+        _ if !has => Some(name),
+        States::Table(_) if !TABLES => Some("tables"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doc::TWO_SOURCES;
+    use crate::{Blob, BlobError, Detail, Engine, Error, Gibbs, Inference, ModelError};
+
+    #[test]
+    fn what_is_left_out_is_refused() {
+        let missing = |feature| BlobError::Model(ModelError::LeftOut { feature });
+        let blob = Blob::parse(TWO_SOURCES);
+        if !cfg!(feature = "gsc") {
+            assert_eq!(blob.unwrap_err(), missing("gsc"));
+            return;
+        }
+        let model = blob.unwrap().model();
+        let mut memory = [0.0; 256];
+        let engine = Engine::Gibbs(Gibbs::new(Kind::Gsc, 10));
+        let sampled = Inference::with_engine(model, &mut memory, Detail::Marginals, engine);
+        assert_eq!(sampled.err(), (!GIBBS).then_some(Error::Setting { field: "engine" }));
+        let mut inference = Inference::new(model, &mut memory).unwrap();
+        assert!(inference.infer(&[0.0, 2.0]).unwrap().activity[1] > 0.9);
+    }
+
+    #[test]
+    fn kinds_are_told_apart_as_far_as_they_are_there() {
+        for kind in [Kind::Gsc, Kind::Bsc, Kind::Nmf, Kind::Mca, Kind::Ssmca] {
+            if left_out(kind, &States::<f32>::Grown).is_none() {
+                assert_eq!(
+                    (has_slab(kind), is_maximal(kind), is_sampled(kind)),
+                    (kind.has_slab(), kind.is_maximal(), kind.is_sampled())
+                );
+            }
+        }
+    }
+}
