@@ -12,7 +12,7 @@ use crate::data::{Mosaic, Points, Sheet, Source, write_npy_f32, write_wav};
 use crate::files;
 use crate::metrics::{psnr_db, snr_db};
 use crate::{Error, Result};
-use spikelet::frame::Frame;
+use spikelet::frame::{Form, Frame};
 use spikelet::{Engine, Model};
 use std::path::{Path, PathBuf};
 
@@ -68,6 +68,13 @@ impl Denoise {
         files::check_target(&self.out)?;
         let inputs = [Some(&self.model), Some(&self.data), self.reference.as_ref()];
         refuse_overwriting(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
+        if let Some(Frame { form: Form::Patches { width, height }, .. }) = frame
+            && self.step > width.min(height)
+        {
+            let what = format!("every {} pixels a patch of {width} x {height} leaves some out", self.step);
+            let advice = format!("choose {} or less", width.min(height));
+            return Err(Error::input(what, "--step", advice));
+        }
         let source = Source::open_framed(&self.data, frame.as_ref(), self.step as usize)?;
         same_dims(&source, &model, &self.model)?;
         let (text, points) = match source.pieces().is_some() {

@@ -173,6 +173,7 @@ fn hostile_pictures_are_refused() {
         ("denoise m.spk noisy.png m.spk", "would replace"),
         ("denoise m.spk noisy.png out.png --reference small.png", "3 x 3 x 1"),
         ("denoise m.spk noisy.png out.png --sweeps 5", "--sweeps"),
+        ("denoise m.spk noisy.png out.png --step 5", "--step"),
         ("train --model gsc --latents 4 noisy.png --out x.spk", "--patch 8x8"),
         ("train --model gsc --latents 4 --patch 0x4 noisy.png --out x.spk", "--patch"),
         ("train --model gsc --latents 4 --frame 8 --hop 9 noisy.png --out x.spk", "--hop"),
