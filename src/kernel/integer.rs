@@ -3,7 +3,7 @@
 //! **The sample.** Its D numbers share one power of two: v_d = y_d / t rounded to the nearest integer (ties to even), t the
 //! smallest power of two with |v_d| <= `peak` for all d. The error of y_d is at most t / 2, that is 2^-13 of the loudest
 //! entry where `peak` is above 2^13; samples that were integers of 14 bits to begin with have none. Numbers below
-//! 2^-[`QUIET`] have fewer digits.
+//! 2^-`QUIET` have fewer digits.
 //!
 //! **The sums.** sum_d q_dh v_d is exact in 32 bits ([`crate::model::Dictionary`] says why), and is rounded once, when it
 //! becomes a number: b_h = sum (c_h f), with f what is common to all latents.

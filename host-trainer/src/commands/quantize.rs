@@ -2,14 +2,16 @@
 
 mod recover;
 
-use super::model_file::ModelFile;
+use super::model_file::{ModelFile, same_dims};
 use super::output::{Progress, print, refuse_overwriting};
+use crate::blob::About;
 use crate::compare::Comparison;
 use crate::data::Source;
 use crate::prepare::Prepared;
 use crate::{Error, Result, blob, files};
 use recover::recover;
 use serde::Serialize;
+use spikelet::frame::Frame;
 use spikelet::model::{Dictionary, Model, Width};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -98,7 +100,7 @@ impl Quantize {
         let small = ModelFile::new(self.out.display().to_string(), &bytes);
         let models = [file.blob()?.model(), small.blob()?.model()];
         let cost = match &self.data {
-            Some(path) => Some(self.compare(models, path)?),
+            Some(path) => Some(self.compare(models, file.blob()?.frame().as_ref(), path)?),
             None => None,
         };
         files::write_atomically(&self.out, |writer| writer.write_all(&bytes))?;
@@ -135,18 +137,16 @@ impl Quantize {
             return Err(Error::input(what, self.model.display(), "use a newer one"));
         };
         let prepared = Prepared::<f32>::quantized(&parameters, &options, width)?;
-        blob::write(&prepared, &parameters.slab_cov, blob.provenance())
+        let about = About { provenance: blob.provenance(), frame: blob.frame() };
+        blob::write(&prepared, &parameters.slab_cov, about)
     }
 
-    fn compare(&self, models: [Model<'_, f32>; 2], path: &Path) -> Result<Cost> {
+    fn compare(&self, models: [Model<'_, f32>; 2], frame: Option<&Frame>, path: &Path) -> Result<Cost> {
         let dims = models[0].shape.dims;
-        let mut source = Source::open(path)?;
-        let mut clean = self.reference.as_ref().map(Source::open).transpose()?;
-        if source.dims() != dims {
-            let what = format!("the points have {} dimensions, the model {dims}", source.dims());
-            let place = format!("{} and {}", path.display(), self.model.display());
-            return Err(Error::input(what, place, "give N points as N x D, and a model made for such data"));
-        }
+        let open = |path: &Path| Source::open_framed(path, frame, 1);
+        let mut source = open(path)?;
+        let mut clean = self.reference.as_deref().map(open).transpose()?;
+        same_dims(&source, &models[0], &self.model)?;
         if let Some(clean) = &clean
             && (clean.points(), clean.dims()) != (source.points(), dims)
         {

@@ -73,6 +73,14 @@ fn the_model_knows_how_its_points_are_made() {
     let text = fs::read_to_string(desk.path("m.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(json["frame"]["width"], 4);
+    // Integers know it too.
+    let text =
+        desk.good("quantize m.spk --encoding i16 --out q.spk --data noisy.png --reference clean.png --json");
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(json["loss_db"].as_f64().unwrap().abs() < 0.05, "{text}");
+    let json: serde_json::Value = serde_json::from_str(&desk.good("inspect q.spk --json")).unwrap();
+    assert_eq!(json["frame"], "patches of 4 x 4 pixels without their mean");
+    desk.good("denoise q.spk noisy.png out.png");
     // Parameters that came from elsewhere, for patches that keep their mean.
     desk.array("W.npy", &[16, 2], &[1.0; 32]);
     desk.good("import --model gsc --w W.npy --sigma2 1 --patch 4x4 --remove-mean off --out w.spk");
