@@ -5,8 +5,8 @@
 //! alone. Every pixel of the result is the mean of the posterior means of the 64 patches it lies in.
 //!
 //! Unlike the papers, the mean is taken off every patch and put back at the end, and EM is stepwise, with ten passes in
-//! place of 65. The noise is one number for S5C too: where 003 has one per pixel, the first steps would find patches of
-//! which a latent explains one pixel without any noise, and stay there.
+//! place of 65. The noise is one number for S5C too: with one per pixel, as in 003, the first steps drive that of some
+//! pixels to its floor, and it does not come back.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example denoising -- PICTURE.png [--quick] [--skip ROWS]
