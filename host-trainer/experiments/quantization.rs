@@ -5,7 +5,7 @@
 //! mixture (exact EM, one start), the posterior means of the whole mixture are the separated voices. The figure is
 //! SI-SDR, the mean over the voices; every voice is matched with the latent that is closest to it by the model in f32.
 //!
-//! **Pictures.** PATH is a picture (.png, 8 bits, grey). White noise is added; GSC with 64 latents learns 8 x 8 patches of
+//! **Pictures.** PATH is a picture (.png). White noise is added; GSC with 64 latents learns 8 x 8 patches of
 //! the noisy picture less their mean (stepwise EM, H' = 8, gamma = 4), and the posterior means of all patches (every second
 //! place in both directions), put together and averaged, are the denoised one. The figure is the PSNR.
 //!
@@ -18,26 +18,28 @@
 
 mod common;
 
-use common::mixtures::{mean_square, mix, orthogonal_matrix};
+use common::mixtures::{add_noise, mean_square, mix, orthogonal_matrix};
 use common::table::Table;
 use common::{Arguments, gsc, seed};
+use spikelet::frame::{Form, Frame};
 use spikelet::model::{Model, Width};
 use spikelet::rng::Rng;
 use spikelet::{Detail, Inference};
 use spikelet_trainer::compare::Comparison;
+use spikelet_trainer::data::{self, Mosaic, Pieces, Sheet};
 use spikelet_trainer::metrics::{assign, psnr_db, si_sdr_db};
 use spikelet_trainer::parameters::{NoiseCov, Parameters};
 use spikelet_trainer::prepare::Prepared;
 use spikelet_trainer::train::settings::{InitForm, SlabForm};
 use spikelet_trainer::train::{Points, Settings};
-use spikelet_trainer::{Error, Result, data};
-use std::fs::File;
-use std::io::BufReader;
+use spikelet_trainer::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const VOICES: usize = 4;
-const PATCH: usize = 8;
+const FRAME: Frame = Frame { form: Form::Patches { width: 8, height: 8 }, rate: 0, centred: true };
+/// Pixels from one patch to the next.
+const STEP: usize = 2;
 const PATCH_LATENTS: usize = 64;
 const PEAK: f64 = 255.0;
 
@@ -61,7 +63,7 @@ fn encodings(parameters: &Parameters, settings: &Settings) -> Result<[(&'static 
 }
 
 /// Posterior means (N x H) and reconstructions (N x D).
-fn infer(model: Model<'_, f32>, points: &[f64]) -> (Vec<f64>, Vec<f64>) {
+fn infer(model: Model<'_, f32>, points: &[f64]) -> (Vec<f64>, Vec<f32>) {
     let d = model.shape.dims;
     let mut memory = vec![0.0; model.arena_len()];
     let mut inference =
@@ -72,7 +74,7 @@ fn infer(model: Model<'_, f32>, points: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let found = inference.infer(&sample).expect("finite samples of ordinary size");
         means.extend(found.mean.iter().map(|&x| f64::from(x)));
         inference.reconstruct(&mut out).expect("D entries");
-        clean.extend(out.iter().map(|&x| f64::from(x)));
+        clean.extend_from_slice(&out);
     }
     (means, clean)
 }
@@ -188,89 +190,37 @@ fn recordings(folder: &Path) -> Result<Vec<Vec<f64>>> {
 }
 
 fn picture(arguments: &Arguments, path: &Path) -> Result<()> {
-    let (width, height, clean) = grey(path)?;
+    let clean = Sheet::read(path, FRAME.form)?;
     let (levels, passes) = if arguments.quick { (&[25.0][..], 5) } else { (&[5.0, 25.0, 50.0][..], 20) };
-    let places: Vec<usize> = (0..=height - PATCH)
-        .step_by(2)
-        .flat_map(|y| (0..=width - PATCH).step_by(2).map(move |x| y * width + x))
-        .collect();
     let table = Table::new(&COLUMNS);
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     for (trial, &sigma) in levels.iter().enumerate() {
         let mut rng = Rng::new(seed(72, trial));
-        let noisy: Vec<f64> = clean.iter().map(|y| y + sigma * rng.normal::<f64>()).collect();
-        let mut means = Vec::with_capacity(places.len());
-        let mut points = Vec::with_capacity(places.len() * PATCH * PATCH);
-        for &place in &places {
-            let patch: Vec<f64> = pixels(place, width).map(|at| noisy[at]).collect();
-            let mean = patch.iter().sum::<f64>() / patch.len() as f64;
-            means.push(mean);
-            points.extend(patch.iter().map(|y| y - mean));
-        }
+        let mut noisy = clean.clone();
+        noisy.planes.iter_mut().for_each(|plane| add_noise(&mut rng, plane, sigma));
+        let too_small = |what| Error::input(what, path.display(), "give a larger one");
+        let pieces = Pieces::new(noisy, &FRAME, STEP).map_err(too_small)?;
+        let mut points = Vec::new();
+        pieces.read(0, pieces.len(), &mut points);
         let settings = Settings {
             slab: SlabForm::Diagonal,
             batch: 500,
             init: InitForm::Data,
             ..gsc::truncated(PATCH_LATENTS, 8, 4, passes, seed(73, trial))
         };
-        let mut parameters = gsc::train(&settings, &mut Points::new(points.clone(), PATCH * PATCH))?.model();
+        let mut parameters = gsc::train(&settings, &mut Points::new(points.clone(), pieces.dims()))?.model();
         // It was added here, and is not to be explained by latents.
         parameters.noise = NoiseCov::Shared(sigma * sigma);
         let models = encodings(&parameters, &settings)?;
         let mut first = 0.0;
         for (encoding, prepared) in &models {
-            let (_, patches) = infer(prepared.model()?, &points);
-            let denoised = together(&patches, &means, &places, width, clean.len());
-            // The border of an odd picture has no patch.
-            let covered = clean.iter().zip(&denoised).filter_map(|(y, x)| Some((y - (*x)?).powi(2)));
-            let (count, error) = covered.fold((0.0, 0.0), |(count, sum), error| (count + 1.0, sum + error));
-            let psnr = psnr_db(PEAK, error / count).unwrap_or(f64::INFINITY);
+            let mut mosaic = Mosaic::new(&pieces);
+            mosaic.add(0, &infer(prepared.model()?, &points).1);
+            let psnr = psnr_db(PEAK, mosaic.finish().mean_square_error(&clean)).unwrap_or(f64::INFINITY);
             first = if *encoding == "f32" { psnr } else { first };
-            row(
-                &table,
-                &name,
-                &format!("sigma {sigma}"),
-                encoding,
-                [first, psnr],
-                &points,
-                [&models[0].1, prepared],
-            )?;
+            let noise = format!("sigma {sigma}");
+            row(&table, &name, &noise, encoding, [first, psnr], &points, [&models[0].1, prepared])?;
         }
     }
     Ok(())
-}
-
-/// The pixels of the patch at a place.
-fn pixels(place: usize, width: usize) -> impl Iterator<Item = usize> {
-    (0..PATCH * PATCH).map(move |i| place + i / PATCH * width + i % PATCH)
-}
-
-/// Patches averaged where they overlap; none where there is no patch.
-fn together(patches: &[f64], means: &[f64], places: &[usize], width: usize, len: usize) -> Vec<Option<f64>> {
-    let (mut sums, mut counts) = (vec![0.0; len], vec![0.0; len]);
-    for ((patch, mean), &place) in patches.chunks_exact(PATCH * PATCH).zip(means).zip(places) {
-        for (at, y) in pixels(place, width).zip(patch) {
-            sums[at] += y + mean;
-            counts[at] += 1.0;
-        }
-    }
-    sums.iter().zip(counts).map(|(sum, count)| (count > 0.0).then_some(sum / count)).collect()
-}
-
-/// Width, height and the values of a grey picture.
-fn grey(path: &Path) -> Result<(usize, usize, Vec<f64>)> {
-    let refuse = |what: &str| Error::input(what, path.display(), "give a grey picture of 8 bits (.png)");
-    let file = File::open(path).map_err(|cause| Error::reading(path, &cause))?;
-    let mut reader =
-        png::Decoder::new(BufReader::new(file)).read_info().map_err(|_| refuse("this is not a picture"))?;
-    let mut bytes = vec![0; reader.output_buffer_size().ok_or_else(|| refuse("the picture is too large"))?];
-    let info = reader.next_frame(&mut bytes).map_err(|_| refuse("the picture is damaged"))?;
-    let (width, height) = (info.width as usize, info.height as usize);
-    if (info.color_type, info.bit_depth) != (png::ColorType::Grayscale, png::BitDepth::Eight) {
-        return Err(refuse("the picture has colours, or other than 8 bits"));
-    }
-    if width < PATCH || height < PATCH {
-        return Err(refuse("the picture is smaller than a patch"));
-    }
-    Ok((width, height, bytes[..width * height].iter().map(|&y| f64::from(y)).collect()))
 }

@@ -3,11 +3,10 @@
 //! Every point becomes its posterior mean, W <s.z>, computed by the core in `f32`. Where points are pieces of a picture
 //! or recording, every pixel is the mean over the pieces it lies in.
 
-use super::engine::{self, chosen};
-use super::infer::piece_points;
+use super::engine;
+use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims};
 use super::output::{Progress, print, refuse_overwriting};
-use super::sampling::Sampling;
 use crate::data::{Mosaic, Points, Sheet, Source, write_npy_f32, write_wav};
 use crate::files;
 use crate::metrics::{psnr_db, snr_db};
@@ -45,26 +44,16 @@ pub(super) struct Denoise {
     /// Pixels from one patch to the next; 1 is best, more is faster
     #[arg(long, value_name = "PIXELS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     step: u32,
-    /// H', latents kept per point [default: the model's]
-    #[arg(long, value_name = "COUNT")]
-    selected: Option<usize>,
-    /// Most latents on at once [default: the model's; with gibbs as many as this build allows]
-    #[arg(long, value_name = "COUNT")]
-    max_active: Option<usize>,
-    /// Threads to compute on; the results do not depend on it [default: all cores]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
     #[command(flatten)]
-    sampling: Sampling,
+    inferring: Inferring,
 }
 
 impl Denoise {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
         let blob = file.blob()?;
-        let (model, frame) = (blob.model(), blob.frame());
-        let model = chosen(model, &self.sampling, self.selected, self.max_active)?;
-        let engine = self.sampling.engine(&model, self.max_active)?;
+        let frame = blob.frame();
+        let (model, engine) = self.inferring.of(blob.model())?;
         files::check_target(&self.out)?;
         let inputs = [Some(&self.model), Some(&self.data), self.reference.as_ref()];
         refuse_overwriting(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
@@ -161,8 +150,8 @@ impl Denoise {
         mut put: impl FnMut(usize, &[f32]),
     ) -> Result<()> {
         let name = self.data.display().to_string();
-        let threads = self.threads.map_or_else(engine::all_cores, usize::from);
-        let piece = piece_points(&model, engine, threads);
+        let threads = self.inferring.threads();
+        let piece = engine::piece_points(&model, engine, threads);
         let mut progress = Progress::new("denoise", source.points());
         let (mut chunk, mut first) = (Vec::new(), 0);
         while first < source.points() {

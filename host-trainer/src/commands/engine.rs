@@ -3,12 +3,16 @@
 //! In come a model and rows of D numbers, out come the posteriors in the order of the rows. A posterior depends on
 //! its sample (and, if it is drawn, on the number of the point and the seed) only, so the threads do not show in the results. Fails at the first sample that the core refuses.
 
-use super::sampling::Sampling;
-use crate::prepare::check_truncation;
 use crate::{Error, Result};
-use spikelet::{Detail, Engine, Inference, Model, Shape};
+use spikelet::{Detail, Engine, Inference, Model};
 use std::num::NonZero;
 use std::thread;
+
+/// Work between two steps of the progress bar and two writes, in multiply-adds: a fraction of a second.
+const PIECE_OPERATIONS: u64 = 300_000_000;
+
+/// Numbers of data or results held at once, at most.
+const PIECE_NUMBERS: usize = 4_000_000;
 
 /// Posteriors of consecutive points, one row of each array per point.
 #[derive(Debug, Default)]
@@ -40,6 +44,13 @@ pub(super) fn operations(model: &Model<'_, f32>, engine: Engine) -> u64 {
         Engine::Truncated => model.operations().total(),
         Engine::Gibbs(settings) => model.gibbs_operations(&settings).total(),
     }
+}
+
+/// Points that are worked on between two steps of the progress bar.
+pub(super) fn piece_points(model: &Model<'_, f32>, engine: Engine, threads: usize) -> usize {
+    let by_work = (PIECE_OPERATIONS / operations(model, engine).max(1)) as usize;
+    let by_memory = PIECE_NUMBERS / (2 * model.shape.dims + 5 * model.shape.latents);
+    threads * by_work.min(by_memory / threads).max(1)
 }
 
 /// Posteriors of `points` (N x D), in order, in about equal parts of at most `threads`. `first` is the number of the
@@ -121,39 +132,4 @@ pub(super) fn infer_part(
         }
     }
     Ok(results)
-}
-
-/// The model with the truncation the user asked for, or its own.
-pub(super) fn chosen<'a>(
-    model: Model<'a, f32>,
-    sampling: &Sampling,
-    selected: Option<usize>,
-    max_active: Option<usize>,
-) -> Result<Model<'a, f32>> {
-    match sampling.is_chosen(&model) {
-        // The states that chains look at before they start are those of the model.
-        true if sampling.lists_states() => truncated(model, selected, None),
-        // What may be on at once does not matter to a sampler, so it is as little as any model allows.
-        true => truncated(model, Some(selected.unwrap_or(model.shape.selected)), Some(1)),
-        false => truncated(model, selected, max_active),
-    }
-}
-
-fn truncated<'a>(
-    model: Model<'a, f32>,
-    selected: Option<usize>,
-    max_active: Option<usize>,
-) -> Result<Model<'a, f32>> {
-    if selected.is_none() && max_active.is_none() {
-        return Ok(model);
-    }
-    let selected = selected.unwrap_or(model.shape.selected);
-    // Fewer latents kept mean fewer on, unless that was asked for as well.
-    let max_active = max_active.unwrap_or(model.shape.max_active.min(selected));
-    check_truncation(Shape { selected, max_active, ..model.shape })?;
-    model.with_truncation(selected, max_active).map_err(|_| {
-        let most = model.shape.max_active;
-        let what = format!("the model holds a table of states with up to {most} latents on");
-        Error::input(what, "--max-active", format_args!("choose {most} or less, or import it again"))
-    })
 }

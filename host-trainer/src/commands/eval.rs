@@ -7,11 +7,11 @@ mod facts;
 mod reference;
 mod tally;
 
-use super::engine::{self, chosen};
+use super::engine;
 use super::given::matrix;
+use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims};
 use super::output::{Progress, print};
-use super::sampling::Sampling;
 use crate::data::{Mosaic, Source};
 use crate::linalg::covariance_of;
 use crate::metrics::{amari, psnr_db};
@@ -80,17 +80,8 @@ pub(super) struct Eval {
     /// Peak for psnr_db, such as 1 [default: 255 for pictures, else largest minus smallest value of the reference]
     #[arg(long, value_name = "NUMBER", requires = "reference")]
     peak: Option<f64>,
-    /// H', latents kept per point [default: the model's]
-    #[arg(long, value_name = "COUNT")]
-    selected: Option<usize>,
-    /// Most latents on at once [default: the model's]
-    #[arg(long, value_name = "COUNT")]
-    max_active: Option<usize>,
-    /// Threads to compute on; the results do not depend on it [default: all cores]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
     #[command(flatten)]
-    sampling: Sampling,
+    inferring: Inferring,
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -104,8 +95,7 @@ impl Eval {
         }
         let file = ModelFile::read(&self.model)?;
         let blob = file.blob()?;
-        let model = chosen(blob.model(), &self.sampling, self.selected, self.max_active)?;
-        let engine = self.sampling.engine(&model, self.max_active)?;
+        let (model, engine) = self.inferring.of(blob.model())?;
         let mut notes = Vec::new();
         // Small files first: what is wrong with them shows before the long work.
         let amari = self.amari(&model, &mut notes)?;
@@ -198,7 +188,7 @@ impl Eval {
         mut mosaic: Option<&mut Mosaic<'_>>,
     ) -> Result<Tally> {
         let Shape { dims, latents, .. } = task.model.shape;
-        let (points, threads) = (source.points(), self.threads.map_or_else(engine::all_cores, usize::from));
+        let (points, threads) = (source.points(), self.inferring.threads());
         let exact = task.exact.as_ref().map_or(0, |model| model.operations().total());
         let operations = engine::operations(&task.model, task.engine) + exact;
         let by_work = (BLOCK_OPERATIONS / operations.max(1)) as usize;

@@ -2,23 +2,17 @@
 //!
 //! Data is read and results are written a piece at a time, so neither has to fit in memory.
 
-use super::engine::{self, chosen};
+use super::engine;
+use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims};
 use super::output::{Folder, Progress, print, refuse_overwriting};
 use super::results::RESULTS;
-use super::sampling::Sampling;
 use crate::data::Source;
 use crate::files::Writer;
 use crate::{Error, Result};
 use spikelet::{Engine, Model};
 use std::io::{self, Write};
 use std::path::PathBuf;
-
-/// Work between two steps of the progress bar and two writes, in multiply-adds: a fraction of a second.
-const PIECE_OPERATIONS: u64 = 300_000_000;
-
-/// Numbers of data or results held at once, at most.
-const PIECE_NUMBERS: usize = 4_000_000;
 
 /// Infer which sources are on, and how strong, for every point of a file
 #[derive(Debug, clap::Args)]
@@ -46,26 +40,15 @@ pub(super) struct Infer {
     /// Folder for the results; created when it does not exist
     #[arg(long, value_name = "DIR")]
     out_dir: PathBuf,
-    /// H', latents kept per point [default: the model's]
-    #[arg(long, value_name = "COUNT")]
-    selected: Option<usize>,
-    /// Most latents on at once [default: the model's; with gibbs as many as this build allows]
-    #[arg(long, value_name = "COUNT")]
-    max_active: Option<usize>,
-    /// Threads to compute on; the results do not depend on it [default: all cores]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
     #[command(flatten)]
-    sampling: Sampling,
+    inferring: Inferring,
 }
 
 impl Infer {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
         let blob = file.blob()?;
-        let model = blob.model();
-        let model = chosen(model, &self.sampling, self.selected, self.max_active)?;
-        let engine = self.sampling.engine(&model, self.max_active)?;
+        let (model, engine) = self.inferring.of(blob.model())?;
         let mut source = Source::open_framed(&self.data, blob.frame().as_ref(), 1)?;
         same_dims(&source, &model, &self.model)?;
         let folder = Folder::create(&self.out_dir)?;
@@ -92,8 +75,8 @@ impl Infer {
     ) -> Result<()> {
         let (points, name) = (source.points(), self.data.display().to_string());
         let fail = |cause: io::Error| Error::writing(&self.out_dir, &cause);
-        let threads = self.threads.map_or_else(engine::all_cores, usize::from);
-        let piece = piece_points(&model, engine, threads);
+        let threads = self.inferring.threads();
+        let piece = engine::piece_points(&model, engine, threads);
         for (writer, result) in writers.iter_mut().zip(&RESULTS) {
             result.start(writer, points, model.shape).map_err(fail)?;
         }
@@ -112,11 +95,4 @@ impl Infer {
         }
         Ok(())
     }
-}
-
-/// Points that are worked on between two steps of the progress bar.
-pub(super) fn piece_points(model: &Model<'_, f32>, engine: Engine, threads: usize) -> usize {
-    let by_work = (PIECE_OPERATIONS / engine::operations(model, engine).max(1)) as usize;
-    let by_memory = PIECE_NUMBERS / (2 * model.shape.dims + 5 * model.shape.latents);
-    threads * by_work.min(by_memory / threads).max(1)
 }
