@@ -18,8 +18,8 @@ use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
 const SAMPLES: usize = 200;
 /// Of a model that is sampled, which takes a hundred times as long.
 const SAMPLED: usize = 20;
-/// Of a model of integers, and of a large one, for which the smallest device has no more room.
-const QUANTIZED: usize = 40;
+/// Of a model of integers or without negative numbers, and of a large one, for which the smallest device has no more room.
+const FEWER: usize = 40;
 const OF_LARGE: usize = 60;
 
 struct Recipe {
@@ -39,8 +39,9 @@ fn settings(kind: Kind) -> Gibbs {
 
 /// The rows of the cost table. The first has loud samples (they take the reference path on the
 /// way), the second a slab mean and diagonal noise, the third a Gram matrix that is computed. Then latents that
-/// are on or off, added up or the strongest alone, and the samplers. Last dictionaries of integers, as their names say.
-const RECIPES: [Recipe; 11] = [
+/// are on or off, added up or the strongest alone, and the samplers. Then dictionaries of integers, as their names say, and one
+/// without negative numbers.
+const RECIPES: [Recipe; 12] = [
     Recipe { kind: ModelKind::Gsc, name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "d64h256", dims: 64, latents: 256, selected: 10, max_active: 3 },
@@ -52,6 +53,7 @@ const RECIPES: [Recipe; 11] = [
     Recipe { kind: ModelKind::Gsc, name: "i16-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "i8-d32h64", dims: 32, latents: 64, selected: 10, max_active: 3 },
     Recipe { kind: ModelKind::Mca, name: "i8-mca-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
+    Recipe { kind: ModelKind::Nmf, name: "nmf-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
 ];
 
 impl Recipe {
@@ -71,7 +73,8 @@ impl Recipe {
     fn count(&self) -> usize {
         match (self.is_sampled(), self.width()) {
             (true, _) => SAMPLED,
-            (_, Some(_)) => QUANTIZED,
+            (_, Some(_)) => FEWER,
+            _ if self.kind == ModelKind::Nmf => FEWER,
             _ if self.latents > 100 => OF_LARGE,
             _ => SAMPLES,
         }
@@ -82,8 +85,8 @@ impl Recipe {
         let second = self.name.ends_with("d16h32") || self.is_sampled();
         let scale = 1.0 / (d as f64).sqrt();
         let dictionary: Vec<f64> = (0..d * h).map(|_| rng.normal::<f64>() * scale).collect();
-        let is_maximal = self.kind.kind().is_maximal();
-        let entry = |w: f64| if is_maximal { w.abs() } else { w };
+        let (is_maximal, is_positive) = (self.kind.kind().is_maximal(), self.kind.kind().is_non_negative());
+        let entry = |w: f64| if is_positive { w.abs() } else { w };
         let dictionary = dictionary.into_iter().map(entry).collect();
         if !self.kind.kind().has_slab() {
             let noise = match is_maximal {
