@@ -5,8 +5,7 @@
 //! alone. Every pixel of the result is the mean of the posterior means of the 64 patches it lies in.
 //!
 //! Unlike the papers, the mean is taken off every patch and put back at the end, and EM is stepwise, with ten passes in
-//! place of 65. The noise is one number for S5C too: with one per pixel, as in 003, the first steps drive that of some
-//! pixels to its floor, and it does not come back.
+//! place of 65. S5C has one noise variance per pixel, as in 003.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example denoising -- PICTURE.png [--quick] [--skip ROWS]
@@ -24,7 +23,7 @@ use spikelet_trainer::data::{Mosaic, Pieces, Sheet};
 use spikelet_trainer::metrics::psnr_db;
 use spikelet_trainer::parameters::ModelKind;
 use spikelet_trainer::prepare::Prepared;
-use spikelet_trainer::train::settings::{Engine, InitForm, Precision, Settings};
+use spikelet_trainer::train::settings::{Engine, InitForm, NoiseForm, Precision, Settings};
 use spikelet_trainer::train::{Next, Points, State};
 use spikelet_trainer::{Error, Result};
 use std::process::ExitCode;
@@ -131,6 +130,7 @@ fn run(method: &Method, noisy: Sheet, passes: usize, threads: usize) -> Result<D
         selected: method.selected,
         max_active: method.max_active,
         sweeps: 100,
+        noise: if method.engine == Engine::Gibbs { NoiseForm::Diagonal } else { NoiseForm::Shared },
         precision: Precision::F32,
         init: InitForm::Data,
         batch: BATCH.min(pieces.len() / 5),

@@ -135,8 +135,52 @@ fn place(parameters: &mut Parameters, sums: &mut Statistics, k: usize, column: &
         parameters.dictionary[i * h + k] = *w;
         sums.cross[i * h + k] = w * n * prior;
     }
+    // What it explains must be there to be explained, or the noise falls below zero.
+    let d = column.len();
+    let is_full = sums.power.len() > d;
+    for (e, power) in sums.power.iter_mut().enumerate() {
+        let (i, j) = if is_full { (e / d, e % d) } else { (e, e) };
+        *power += column[i] * column[j] * n * prior;
+    }
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::m_step::{Guard, Learned, Update, m_step};
+    use super::super::stepwise::expected;
+    use super::*;
+    use crate::parameters::{ModelKind, NoiseCov};
+
+    #[test]
+    fn a_new_column_leaves_the_noise_as_it_was() {
+        for noise in [NoiseCov::Shared(0.2), NoiseCov::Full(vec![0.3, 0.1, 0.1, 0.2])] {
+            // The second latent adds nothing.
+            let mut model = Parameters {
+                kind: ModelKind::Gsc,
+                dims: 2,
+                latents: 2,
+                dictionary: vec![1.0, 0.0, 0.5, 0.0],
+                prior: vec![0.2, 0.1],
+                slab_mean: vec![0.0; 2],
+                slab_cov: SlabCov::Diagonal(vec![1.0; 2]),
+                noise,
+            };
+            let mut sums = expected(&model, 1000);
+            let poor = Poor { evidence: -10.0, residual: vec![-3.0, 4.0] };
+            assert_eq!(revive(&mut model, &mut sums, vec![poor]), [Warning::Revived(1)]);
+            assert!(model.dictionary[1] < 0.0 && model.dictionary[3] > 0.0);
+
+            let all = Learned { dictionary: true, prior: true, slab: true, noise: true };
+            let free = Guard { noise_floor: 0.0, prior_margin: 0.0, slab_floor: 0.0 };
+            let (new, warnings) = m_step(&model, &sums, &Update::new(all, free)).unwrap();
+            assert_eq!(warnings, []);
+            for (a, b) in new.noise_variances().iter().zip(model.noise_variances()) {
+                assert!((a - b).abs() < 1e-12, "{a} {b}");
+            }
+        }
+    }
 }
