@@ -43,6 +43,7 @@ mod sqrt;
 
 pub mod capacity;
 pub mod frame;
+pub mod groups;
 pub mod model;
 
 mod features;
