@@ -54,7 +54,9 @@
 use crate::error::ModelError;
 use crate::frame::{Form, Frame};
 use crate::groups::Groups;
-use crate::model::{Dictionary, Integers, Model, Noise, Selection, Shape, StateTable, States, Width, positive};
+use crate::model::{
+    Dictionary, Integers, Model, Noise, Selection, Shape, StateTable, States, Width, positive,
+};
 
 pub use crate::model::Kind;
 

@@ -95,7 +95,8 @@ impl Frame {
                 u64::from(width) * u64::from(height) == dims as u64 && width > 0
             }
             Form::Transform { bins, channels } => {
-                let is_possible = bins.is_power_of_two() && (Form::FEWEST_BINS..=Form::MOST_BINS).contains(&bins);
+                let is_possible =
+                    bins.is_power_of_two() && (Form::FEWEST_BINS..=Form::MOST_BINS).contains(&bins);
                 is_possible && channels as usize == dims && u8_at(bytes, 1) == 0
             }
         };

@@ -167,7 +167,8 @@ mod tests {
         let mut filled = section(&[0, 0, 0], b"a\0");
         filled[6] = 1;
         assert_eq!(Groups::parse(&filled, 3).unwrap_err(), damaged);
-        let many: Vec<u8> = (0..1025u32).flat_map(|i| [std::format!("{i}\0").into_bytes()].concat()).collect();
+        let many: Vec<u8> =
+            (0..1025u32).flat_map(|i| [std::format!("{i}\0").into_bytes()].concat()).collect();
         let numbers: Vec<u16> = (0..1025).collect();
         assert_eq!(Groups::parse(&section(&numbers, &many), 1025).unwrap_err(), damaged);
     }

@@ -197,7 +197,9 @@ mod tests {
         let pi = core::f64::consts::PI;
         let terms = samples.iter().enumerate().map(|(i, &x)| {
             let i = i as f64 + 0.5;
-            libm::sin(pi / (2.0 * n) * i) * f64::from(x) * libm::cos(pi / n * (i + n / 2.0) * (k as f64 + 0.5))
+            libm::sin(pi / (2.0 * n) * i)
+                * f64::from(x)
+                * libm::cos(pi / n * (i + n / 2.0) * (k as f64 + 0.5))
         });
         libm::sqrt(2.0 / n) * terms.sum::<f64>()
     }

@@ -33,7 +33,7 @@ mod sizes;
 mod transform;
 mod windows;
 
-use crate::arena::Detail;
+use crate::arena::{Detail, STATE_BASE};
 use crate::blob::Blob;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -44,6 +44,17 @@ use crate::slices::{at, set};
 use core::borrow::BorrowMut;
 use mix::Mix;
 use sizes::{Sizes, Work};
+
+/// The fixed part of [`stream_bytes`]: the C interface checks when it is built that its state fits.
+pub const STREAM_BASE: usize = STATE_BASE + 176;
+
+/// Bytes of memory that the C interface asks for per stream, the same on every target; 0 when there can be no stream.
+pub fn stream_bytes(blob: &Blob<'_>) -> usize {
+    match Stream::memory_len(blob) {
+        0 => 0,
+        len => len.saturating_add(1).saturating_mul(4).saturating_add(STREAM_BASE) & !7,
+    }
+}
 
 /// How far a stream is: with what inference found last and the memory all the state there is. Plain data.
 #[derive(Clone, Copy, Debug, Default)]
