@@ -41,7 +41,8 @@
 //! | `STAT` | see [`StateTable`] | per-state records |
 //! | `prov` | text | UTF-8: where the model came from |
 //! | `fram` | 16 bytes | how recordings and pictures become points, see [`Frame`]; may be absent |
-//! | `grps` | | reserved: names of sources and which latents belong to them |
+//! | `gain` | bins | with a transform: what every coefficient is multiplied with before inference; above 0; absent: 1 |
+//! | `grps` | | which latents belong together, and names, see [`Groups`]; may be absent |
 //!
 //! **Compatibility.** A reader refuses another format version. Within a version, revisions only add
 //! sections whose tag starts with a lower-case letter; a reader skips such sections when it does not
@@ -51,8 +52,11 @@
 //! Hostile bytes end here: any byte string gives a checked [`Model`] or a [`BlobError`].
 
 use crate::error::ModelError;
-use crate::frame::Frame;
-use crate::model::{Dictionary, Integers, Model, Noise, Selection, Shape, StateTable, States, Width};
+use crate::frame::{Form, Frame};
+use crate::groups::Groups;
+use crate::model::{
+    Dictionary, Integers, Model, Noise, Selection, Shape, StateTable, States, Width, positive,
+};
 
 pub use crate::model::Kind;
 
@@ -126,6 +130,8 @@ pub struct Blob<'a> {
     len: usize,
     provenance: &'a str,
     frame: Option<Frame>,
+    gains: &'a [f32],
+    groups: Groups<'a>,
 }
 
 impl<'a> Blob<'a> {
@@ -215,7 +221,23 @@ impl<'a> Blob<'a> {
         let text = sections.find("prov").unwrap_or(&[]);
         let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
         let frame = sections.find("fram").map(|bytes| Frame::parse(bytes, model.shape.dims)).transpose()?;
-        Ok(Self { model, slab, revision: u16_at(bytes, 6), len: bytes.len(), provenance, frame })
+        let form = frame.map_or(Form::Samples, |frame| frame.form);
+        let gains = match (form, sections.find("gain")) {
+            (_, None) => &[],
+            (Form::Transform { bins, .. }, Some(_)) => {
+                let gains = numbers("gain")?;
+                positive("gain", gains, bins as usize).map_err(BlobError::Model)?;
+                gains
+            }
+            _ => return Err(BlobError::Model(ModelError::Unfit { field: "gain" })),
+        };
+        let latents = model.shape.latents;
+        let groups = match sections.find("grps") {
+            Some(bytes) => Groups::parse(bytes, latents)?,
+            None => Groups::unnamed(latents, matches!(form, Form::Windows { .. } | Form::Patches { .. })),
+        };
+        let (revision, len) = (u16_at(bytes, 6), bytes.len());
+        Ok(Self { model, slab, revision, len, provenance, frame, gains, groups })
     }
 
     /// The model, ready for inference.
@@ -246,6 +268,17 @@ impl<'a> Blob<'a> {
     /// How data becomes points, if the model says so.
     pub fn frame(&self) -> Option<Frame> {
         self.frame
+    }
+
+    /// What the coefficients of each bin are multiplied with before inference, and divided by after it; empty when by
+    /// nothing. The spectrum of most sounds falls by many dB, and one model serves all bins.
+    pub fn gains(&self) -> &'a [f32] {
+        self.gains
+    }
+
+    /// Which latents belong together.
+    pub fn groups(&self) -> Groups<'a> {
+        self.groups
     }
 
     /// Length in bytes.

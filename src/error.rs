@@ -110,6 +110,17 @@ pub enum Error {
     },
     /// The sample is finite, but so far from the model that its probability is not.
     OutOfRange,
+    /// A block of a stream is not so many samples of all channels in, and as many of all groups out.
+    BlockLength {
+        /// Numbers of a sample going in.
+        channels: usize,
+        /// Numbers of a sample coming out.
+        groups: usize,
+        /// Numbers given.
+        input: usize,
+        /// Numbers there is room for.
+        output: usize,
+    },
 }
 
 impl fmt::Display for Error {
@@ -122,6 +133,10 @@ impl fmt::Display for Error {
             Self::SampleNotFinite { index } => write!(f, "sample[{index}] is not finite"),
             Self::Setting { field } => write!(f, "{field} is not possible with this model"),
             Self::OutOfRange => write!(f, "the sample is too large for the precision of the model"),
+            Self::BlockLength { channels, groups, input, output } => write!(
+                f,
+                "{input} numbers in and {output} out are not as many samples of {channels} channels and {groups} groups"
+            ),
         }
     }
 }

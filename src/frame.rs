@@ -2,15 +2,16 @@
 //!
 //! | offset | type | field |
 //! |---|---|---|
-//! | 0 | u8 | form: 0 samples, 1 windows, 2 patches |
+//! | 0 | u8 | form: 0 samples, 1 windows, 2 patches, 3 transform |
 //! | 1 | u8 | 1 when the mean of every point is taken off, 0 when not |
 //! | 2 | u16 | 0 |
 //! | 4 | u32 | samples per second, 0 when unknown |
-//! | 8 | u32 | windows: length L; patches: width; samples: 0 |
-//! | 12 | u32 | windows: hop K, 1 to L; patches: height; samples: 0 |
+//! | 8 | u32 | windows: length L; patches: width; transform: bins, a power of two from 16 to 2048; samples: 0 |
+//! | 12 | u32 | windows: hop K, 1 to L; patches: height; transform: channels, which is D; samples: 0 |
 //!
 //! Inference does not look at it. It is for whoever makes the points, so that data meets the model in the form the model
-//! was learned from.
+//! was learned from: [`crate::stream`] on a device, the trainer on a desktop. Coefficients of a transform have no mean to
+//! take off.
 
 use crate::bytes::{u8_at, u16_at, u32_at};
 use crate::error::BlobError;
@@ -39,6 +40,21 @@ pub enum Form {
         /// Rows of pixels.
         height: u32,
     },
+    /// One coefficient of the lapped transform of every channel: blocks of `bins` samples, each with the one before it,
+    /// become as many coefficients.
+    Transform {
+        /// N, a power of two: coefficients of a block, and samples from one to the next.
+        bins: u32,
+        /// D.
+        channels: u32,
+    },
+}
+
+impl Form {
+    /// Fewest bins of a transform.
+    pub const FEWEST_BINS: u32 = 16;
+    /// Most bins of a transform.
+    pub const MOST_BINS: u32 = 2048;
 }
 
 /// How points are made.
@@ -69,6 +85,7 @@ impl Frame {
             0 => Form::Samples,
             1 => Form::Windows { length: first, hop: second },
             2 => Form::Patches { width: first, height: second },
+            3 => Form::Transform { bins: first, channels: second },
             value => return Err(BlobError::Unknown { field: "frame", value }),
         };
         let fits = match form {
@@ -76,6 +93,11 @@ impl Frame {
             Form::Windows { length, hop } => length as usize == dims && hop > 0 && hop <= length,
             Form::Patches { width, height } => {
                 u64::from(width) * u64::from(height) == dims as u64 && width > 0
+            }
+            Form::Transform { bins, channels } => {
+                let is_possible =
+                    bins.is_power_of_two() && (Form::FEWEST_BINS..=Form::MOST_BINS).contains(&bins);
+                is_possible && channels as usize == dims && u8_at(bytes, 1) == 0
             }
         };
         let centred = u8_at(bytes, 1);
@@ -91,6 +113,7 @@ impl Frame {
             Form::Samples => (0, 0, 0),
             Form::Windows { length, hop } => (1, length, hop),
             Form::Patches { width, height } => (2, width, height),
+            Form::Transform { bins, channels } => (3, bins, channels),
         };
         let [r0, r1, r2, r3] = self.rate.to_le_bytes();
         let [a0, a1, a2, a3] = u32::to_le_bytes(first);
@@ -109,6 +132,8 @@ mod tests {
             (Form::Samples, 3),
             (Form::Windows { length: 20, hop: 20 }, 20),
             (Form::Patches { width: 4, height: 5 }, 20),
+            (Form::Transform { bins: 16, channels: 2 }, 2),
+            (Form::Transform { bins: 2048, channels: 1 }, 1),
         ] {
             let frame = Frame { form, rate: 8000, centred: false };
             assert_eq!(Frame::parse(&frame.bytes(), dims), Ok(frame));
@@ -144,5 +169,11 @@ mod tests {
         // 2^32 pixels in all, if the product were cut off at 32 bits.
         let vast = Frame { form: Form::Patches { width: 1 << 16, height: 1 << 16 }, rate: 0, centred: false };
         assert_eq!(Frame::parse(&vast.bytes(), 0), damaged);
+        for (bins, channels, centred) in
+            [(8, 2, false), (24, 2, false), (4096, 2, false), (0, 2, false), (64, 3, false), (64, 2, true)]
+        {
+            let frame = Frame { form: Form::Transform { bins, channels }, rate: 0, centred };
+            assert_eq!(Frame::parse(&frame.bytes(), 2), damaged, "{bins} {channels}");
+        }
     }
 }

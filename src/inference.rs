@@ -265,6 +265,12 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         Ok(self.estimate())
     }
 
+    /// Begins anew: the next sample is number 0, and there are no results.
+    pub fn reset(&mut self) {
+        self.forget();
+        *self.found.borrow_mut() = Found::default();
+    }
+
     /// No results rather than wrong ones.
     fn forget(&mut self) {
         let (arena, found) = (&mut self.arena, self.found.borrow_mut());

@@ -21,9 +21,11 @@
 //! | `slab` | scores | all of that, for spike-and-slab latents |
 //! | `switched` | scores | the same for latents that are on or off: linear and maximal superposition |
 //! | [`gibbs`] | the selected latents | the same by sampling, where states are too many or have no closed form |
-//! | [`Inference`] | | all of it, for one stream |
+//! | [`Inference`] | | all of it, for one sample after the other |
+//! | [`mdct`] | blocks of samples | coefficients of a lapped transform, and back |
+//! | [`stream`] | blocks of samples, of any length | one signal for each source |
 //!
-//! Beside them: [`math`] (precisions, exp, ln), `normal` (parts of the bell), [`rng`] (seeded random numbers), [`model`], [`frame`] (how data becomes points), `engine`, [`cost`] (bounds
+//! Beside them: [`math`] (precisions, exp, ln), `normal` (parts of the bell), [`rng`] (seeded random numbers), [`model`], [`frame`] (how data becomes points), [`groups`] (which latents are one source), `engine`, [`cost`] (bounds
 //! on work), [`capacity`], and `factor` (a Cholesky factor that grows).
 #![no_std]
 // `!(x > y)` is meant as it stands: NaN must take the branch of what is refused.
@@ -43,6 +45,7 @@ mod sqrt;
 
 pub mod capacity;
 pub mod frame;
+pub mod groups;
 pub mod model;
 
 mod features;
@@ -86,6 +89,11 @@ pub mod gibbs;
 pub mod cost;
 mod inference;
 
+#[cfg(feature = "stream")]
+pub mod mdct;
+#[cfg(feature = "stream")]
+pub mod stream;
+
 #[doc(hidden)]
 pub mod doc;
 
@@ -96,3 +104,5 @@ pub use error::{BlobError, Error, ModelError};
 pub use found::Found;
 pub use inference::{Estimate, Inference};
 pub use model::{Kind, Model, Shape};
+#[cfg(feature = "stream")]
+pub use stream::Stream;

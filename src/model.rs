@@ -16,6 +16,7 @@ use crate::math::{Real, binomial};
 use crate::slices::{span, triangle};
 
 pub use crate::error::ModelError;
+pub(crate) use check::positive;
 pub use dictionary::{Dictionary, Integers, QUAD, Width};
 pub(crate) use dictionary::{float_column, with_column};
 

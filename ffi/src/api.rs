@@ -10,13 +10,13 @@ use core::ffi::{CStr, c_char, c_void};
 use spikelet::{Blob, Engine, Estimate, Found, Gibbs, Inference, Start, gibbs_state_bytes, state_bytes};
 
 /// `?` on the inside, a status on the outside.
-fn done(result: Result<(), spk_status>) -> spk_status {
+pub(crate) fn done(result: Result<(), spk_status>) -> spk_status {
     result.err().unwrap_or(SPK_OK)
 }
 
 /// # Safety
 /// Unless NULL, `blob` points to `len` bytes that stay as they are during `'a`.
-unsafe fn parse<'a>(blob: *const c_void, len: usize) -> Result<Blob<'a>, spk_status> {
+pub(crate) unsafe fn parse<'a>(blob: *const c_void, len: usize) -> Result<Blob<'a>, spk_status> {
     // SAFETY: promised by the caller.
     Blob::parse(unsafe { slice(blob.cast::<u8>(), len)? }).map_err(blob_status)
 }
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn spk_init(
         unsafe {
             put(state, core::ptr::null_mut())?;
             let model = parse(blob, blob_len)?.model();
-            put(state, create(memory, memory_len, model, Engine::of_kind(model.shape.kind))?)
+            put(state, create(memory, memory_len, spk_state::new(model, Engine::of_kind(model.shape.kind)))?)
         }
     })())
 }
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn spk_init_gibbs(
             let model = parse(blob, blob_len)?.model();
             let &[settings] = slice(settings, 1)? else { return Err(SPK_ERR_SETTING) };
             let engine = Engine::Gibbs(gibbs(settings)?);
-            let made = create(memory, memory_len, model, engine)?;
+            let made = create(memory, memory_len, spk_state::new(model, engine))?;
             // Settings that do not fit the model show when both are put together.
             let (header, arena) = open(made)?;
             Inference::over(model, engine, arena, &mut header.found).map_err(status)?;

@@ -1,7 +1,8 @@
 //! What crosses the border: status codes, results, the opaque state.
 #![allow(non_camel_case_types)] // C's names
 
-use spikelet::{BlobError, Engine, Error, Found, Model, ModelError, STATE_BASE};
+use crate::pointers::Header;
+use spikelet::{BlobError, Detail, Engine, Error, Found, Model, ModelError, STATE_BASE};
 
 /// Result of every call that can fail: SPK_OK or one of the negative SPK_ERR_ codes.
 /// A code never changes its meaning; spk_status_str() puts it in words.
@@ -23,8 +24,11 @@ pub const SPK_ERR_LENGTH: spk_status = -5;
 pub const SPK_ERR_NOT_FINITE: spk_status = -6;
 /// The sample is finite, but too large for the precision of the model. There are no results.
 pub const SPK_ERR_RANGE: spk_status = -7;
-/// A setting of the sampler that it cannot run with, a model that it cannot sample, or a step that is none.
+/// A setting of the sampler that it cannot run with, a model that it cannot sample, a step that is none, or a model that no
+/// stream can be made of.
 pub const SPK_ERR_SETTING: spk_status = -8;
+/// The memory for input and for output of a stream overlap.
+pub const SPK_ERR_OVERLAP: spk_status = -9;
 /// Fewer bytes than the blob says it has.
 pub const SPK_ERR_BLOB_TRUNCATED: spk_status = -20;
 /// The bytes are not a Spikelet blob.
@@ -55,10 +59,29 @@ pub const SPK_STATE_ALIGN: usize = 8;
 /// (to memory with the same alignment) as long as the blob stays where it is.
 #[repr(C, align(8))]
 pub struct spk_state {
-    pub(crate) magic: u32,
+    magic: u32,
     pub(crate) model: Model<'static, f32>,
     pub(crate) engine: Engine,
     pub(crate) found: Found<f32>,
+}
+
+impl spk_state {
+    pub(crate) fn new(model: Model<'static, f32>, engine: Engine) -> Self {
+        Self { magic: Self::MAGIC, model, engine, found: Found::default() }
+    }
+}
+
+impl Header for spk_state {
+    const MAGIC: u32 = 0x5350_4b01;
+    const BASE: usize = STATE_BASE;
+
+    fn magic(&self) -> u32 {
+        self.magic
+    }
+
+    fn arena_len(&self) -> usize {
+        self.engine.arena_len(self.model.shape, Detail::Marginals)
+    }
 }
 
 const _: () = assert!(size_of::<spk_state>() <= STATE_BASE, "raise spikelet::STATE_BASE");
@@ -178,7 +201,7 @@ pub(crate) fn blob_status(error: BlobError) -> spk_status {
 pub(crate) fn status(error: Error) -> spk_status {
     match error {
         Error::Memory { .. } => SPK_ERR_MEMORY,
-        Error::SampleLength { .. } => SPK_ERR_LENGTH,
+        Error::SampleLength { .. } | Error::BlockLength { .. } => SPK_ERR_LENGTH,
         Error::SampleNotFinite { .. } => SPK_ERR_NOT_FINITE,
         Error::Setting { .. } => SPK_ERR_SETTING,
         _ => SPK_ERR_RANGE,
@@ -186,7 +209,7 @@ pub(crate) fn status(error: Error) -> spk_status {
 }
 
 /// Every code and its words, NUL-terminated for C.
-pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 18] = [
+pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 19] = [
     (SPK_OK, c"done"),
     (SPK_ERR_NULL, c"a pointer is NULL"),
     (SPK_ERR_ALIGNMENT, c"memory, blob or sample is not aligned"),
@@ -196,6 +219,7 @@ pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 18] = [
     (SPK_ERR_NOT_FINITE, c"NaN or infinity in the sample"),
     (SPK_ERR_RANGE, c"the sample is too large for the precision of the model"),
     (SPK_ERR_SETTING, c"the model cannot be run with these settings"),
+    (SPK_ERR_OVERLAP, c"input and output overlap"),
     (SPK_ERR_BLOB_TRUNCATED, c"the blob is truncated"),
     (SPK_ERR_BLOB_MAGIC, c"not a Spikelet blob"),
     (SPK_ERR_BLOB_VERSION, c"the blob has an unknown format version"),

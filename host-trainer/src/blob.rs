@@ -1,5 +1,6 @@
 //! Writes what [`spikelet::blob`] reads; the format is described there.
 
+use crate::groups::Grouping;
 use crate::parameters::SlabCov;
 use crate::prepare::Prepared;
 use spikelet::blob::{ALIGN, ENTRY_LEN, HEADER_LEN, MAGIC, Slab, VERSION, crc32};
@@ -13,11 +14,15 @@ pub struct About<'a> {
     pub provenance: &'a str,
     /// How data becomes points, if that is known.
     pub frame: Option<Frame>,
+    /// With a transform: what the coefficients of each bin are multiplied with; empty for nothing.
+    pub gains: &'a [f32],
+    /// Which latents belong together.
+    pub groups: Option<&'a Grouping>,
 }
 
 impl<'a> From<&'a str> for About<'a> {
     fn from(provenance: &'a str) -> Self {
-        Self { provenance, frame: None }
+        Self { provenance, ..Self::default() }
     }
 }
 
@@ -84,6 +89,12 @@ pub fn write<'a>(
         sections.push((b"STAT", bytes(table.records)));
     }
     sections.extend(about.frame.map(|frame| (b"fram", frame.bytes().to_vec())));
+    if !about.gains.is_empty() {
+        sections.push((b"gain", bytes(about.gains)));
+    }
+    if let Some(groups) = about.groups {
+        sections.push((b"grps", groups.section()?));
+    }
     sections.push((b"prov", about.provenance.as_bytes().to_vec()));
 
     let shape = model.shape;

@@ -10,6 +10,7 @@ pub mod compare;
 pub mod data;
 pub mod error;
 pub mod files;
+pub mod groups;
 mod linalg;
 pub mod metrics;
 pub mod parameters;

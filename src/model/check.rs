@@ -125,7 +125,11 @@ fn numbers<T: Real>(field: &'static str, values: &[T], expected: usize) -> Resul
 }
 
 /// [`numbers`] that are also above zero.
-fn positive<T: Real>(field: &'static str, values: &[T], expected: usize) -> Result<(), ModelError> {
+pub(crate) fn positive<T: Real>(
+    field: &'static str,
+    values: &[T],
+    expected: usize,
+) -> Result<(), ModelError> {
     numbers(field, values, expected)?;
     match values.iter().position(|&v| !(v > T::ZERO)) {
         Some(index) => Err(ModelError::Range { field, index }),

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each of them uses its own part
 
 pub mod sampling;
+pub mod streams;
 
 use spikelet::{Error, Inference};
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};

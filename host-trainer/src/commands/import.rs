@@ -104,7 +104,8 @@ impl Import {
         };
         let frame = self.framing.frame(kind)?;
         frame.iter().try_for_each(|frame| frame_fits(frame, parameters.dims, &self.w))?;
-        let bytes = build(&parameters, &options, About { provenance: &provenance, frame })?;
+        let about = About { provenance: &provenance, frame, ..About::default() };
+        let bytes = build(&parameters, &options, about)?;
         files::write_atomically(&self.out, |writer| writer.write_all(&bytes))?;
 
         let file = ModelFile::new(self.out.display().to_string(), &bytes);

@@ -54,7 +54,8 @@ struct Facts<'a> {
     table: Option<Cost>,
     version: u16,
     revision: u16,
-    groups: [(); 0],
+    /// What a stream puts out, one after the other.
+    groups: Vec<&'a str>,
     rate: Option<u32>,
     /// How data becomes points.
     frame: Option<String>,
@@ -149,7 +150,7 @@ impl<'a> Facts<'a> {
             table,
             version: VERSION,
             revision: blob.revision(),
-            groups: [],
+            groups: names::groups(&blob.groups()),
             rate: blob.frame().map(|frame| frame.rate).filter(|&rate| rate > 0),
             frame: blob.frame().map(|frame| names::frame(&frame)),
             provenance: blob.provenance(),
@@ -159,6 +160,14 @@ impl<'a> Facts<'a> {
     fn points_are(&self) -> String {
         let frame = self.frame.as_deref().unwrap_or("not known");
         self.rate.map_or(frame.into(), |rate| format!("{frame}, {rate} a second"))
+    }
+
+    fn sources(&self) -> String {
+        let names: Vec<String> = self.groups.iter().map(|name| printable(name)).collect();
+        match names.len() {
+            0 => "without names".into(),
+            _ => names.join(", "),
+        }
     }
 
     fn table(&self, name: &str) -> String {
@@ -205,6 +214,7 @@ impl<'a> Facts<'a> {
                 cost(self.table) + if self.state_source == "table" { " (this model)" } else { "" },
             ),
             ("points are", self.points_are()),
+            ("sources", self.sources()),
             ("blob format", format!("version {}, revision {}", self.version, self.revision)),
             ("provenance", printable(self.provenance)),
         ];

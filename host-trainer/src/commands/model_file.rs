@@ -95,6 +95,7 @@ pub(super) fn arena_bytes(shape: Shape) -> usize {
 pub(super) mod names {
     use spikelet::blob::{Kind, Slab};
     use spikelet::frame::{Form, Frame};
+    use spikelet::groups::Groups;
     use spikelet::model::{Dictionary, Model, Noise, Selection, States, Width};
 
     pub fn kind(kind: Kind) -> &'static str {
@@ -114,8 +115,17 @@ pub(super) mod names {
             Form::Samples => "samples of all channels".into(),
             Form::Windows { length, hop } => format!("windows of {length} samples every {hop}{mean}"),
             Form::Patches { width, height } => format!("patches of {width} x {height} pixels{mean}"),
+            Form::Transform { bins, channels } => {
+                format!("coefficients of a lapped transform, {bins} bins, {channels} channels")
+            }
             _ => "unknown".into(),
         }
+    }
+
+    /// Names of sources; none where they have none.
+    pub fn groups<'a>(groups: &Groups<'a>) -> Vec<&'a str> {
+        let named = if groups.is_named() { groups.len() } else { 0 };
+        (0..named).map(|group| groups.name(group)).collect()
     }
 
     pub fn encoding(model: &Model<'_, f32>) -> &'static str {

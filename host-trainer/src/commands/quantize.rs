@@ -7,6 +7,7 @@ use super::output::{Progress, print, refuse_overwriting};
 use crate::blob::About;
 use crate::compare::Comparison;
 use crate::data::Source;
+use crate::groups::Grouping;
 use crate::prepare::Prepared;
 use crate::{Error, Result, blob, files};
 use recover::recover;
@@ -137,7 +138,13 @@ impl Quantize {
             return Err(Error::input(what, self.model.display(), "use a newer one"));
         };
         let prepared = Prepared::<f32>::quantized(&parameters, &options, width)?;
-        let about = About { provenance: blob.provenance(), frame: blob.frame() };
+        let groups = Grouping::of(&blob.groups(), parameters.latents);
+        let about = About {
+            provenance: blob.provenance(),
+            frame: blob.frame(),
+            gains: blob.gains(),
+            groups: groups.as_ref(),
+        };
         blob::write(&prepared, &parameters.slab_cov, about)
     }
 

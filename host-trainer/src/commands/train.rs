@@ -93,7 +93,7 @@ impl Train {
             None => State::new(settings, &mut points)?,
         };
         // Better now than after hours: data may be beyond the numbers that a model can hold.
-        self.blob(&state, About { provenance: "", frame })?;
+        self.blob(&state, About { frame, ..About::default() })?;
         if self.train(&mut state, &mut points, &checkpoint)? {
             self.write(&state, frame, &json)
         } else {
@@ -148,7 +148,7 @@ impl Train {
             settings.seed,
             result.free_energy() / points as f64,
         );
-        let blob = self.blob(state, About { provenance: &provenance, frame })?;
+        let blob = self.blob(state, About { provenance: &provenance, frame, ..About::default() })?;
         let text = report::json(state, frame.as_ref())?;
         let blob = Staged::write(&self.out, |writer| writer.write_all(&blob))?;
         let text = Staged::write(json, |writer| writer.write_all(text.as_bytes()))?;

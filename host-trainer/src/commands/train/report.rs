@@ -59,6 +59,9 @@ pub(super) fn json(state: &State, frame: Option<&Frame>) -> Result<String> {
             Form::Patches { width, height } => {
                 json!({ "form": "patches", "width": width, "height": height, "centred": frame.centred })
             }
+            Form::Transform { bins, channels } => {
+                json!({ "form": "transform", "bins": bins, "channels": channels, "rate": frame.rate })
+            }
             _ => json!({ "form": "samples", "rate": frame.rate }),
         }),
         "parameters": parameters,
