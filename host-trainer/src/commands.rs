@@ -2,9 +2,9 @@
 //!
 //! In come arguments, out go files, lines on stdout and an exit status: 0, 2 for bad usage or input, 1 for a failure
 //! while running. Errors are one line on stderr, `error: what is wrong: where: what to do`. What several commands
-//! need is beside them: `model_file` (a blob from disk), `given` (parameters as numbers or arrays), `framing` (how data becomes
+//! need is beside them: `model_file` (a blob from disk), `recover` (parameters from a blob), `given` (parameters as numbers or arrays), `framing` (how data becomes
 //! points, as flags), `engine` (points
-//! through the core), `inferring` and `sampling` (its settings as flags), `results` (the arrays they make), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
+//! through the core), `streaming` (recordings through it), `inferring` and `sampling` (its settings as flags), `results` (the arrays they make), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
 
 mod demo;
 mod denoise;
@@ -17,12 +17,16 @@ mod import;
 mod infer;
 mod inferring;
 mod inspect;
+mod merge;
 mod model_file;
 mod output;
 mod quantize;
+mod recover;
 mod results;
 mod sampling;
+mod separate;
 mod source_text;
+mod streaming;
 mod train;
 
 use clap::{Parser, Subcommand};
@@ -54,7 +58,9 @@ enum Command {
     Import(import::Import),
     Train(train::Train),
     Infer(infer::Infer),
+    Separate(separate::Separate),
     Denoise(denoise::Denoise),
+    Merge(merge::Merge),
     Inspect(inspect::Inspect),
     Eval(eval::Eval),
     Quantize(quantize::Quantize),
@@ -76,7 +82,9 @@ pub fn main() -> ExitCode {
         Command::Import(command) => command.run(),
         Command::Train(command) => command.run(),
         Command::Infer(command) => command.run(),
+        Command::Separate(command) => command.run(),
         Command::Denoise(command) => command.run(),
+        Command::Merge(command) => command.run(),
         Command::Inspect(command) => command.run(),
         Command::Eval(command) => command.run(),
         Command::Quantize(command) => command.run(),

@@ -7,13 +7,14 @@
 //! |---|---|---|
 //! | `.npy` | floats, integers and truth values of any width and byte order, C or Fortran order, 1 or 2 axes | a row |
 //! | `.csv` | comma, semicolon or tab; with or without a header | a row |
-//! | `.wav` | 8, 16, 24, 32-bit integers, 32 and 64-bit floats | a sample of every channel, or a window of one |
+//! | `.wav` | 8, 16, 24, 32-bit integers, 32 and 64-bit floats | a sample of every channel, a window of one, or a bin of all |
 //! | `.png` | grey or colour, 1 to 16 bits | a patch of one colour |
 //!
-//! Windows and patches are [`Pieces`] of a [`Sheet`], cut as a [`Frame`] says; pixels may also come as `.npy`.
+//! Windows and patches are [`Pieces`] of a [`Sheet`], cut as a [`Frame`] says; pixels may also come as `.npy`. Bins are those
+//! of a lapped transform ([`Spectra`]).
 //!
 //! [`Source`] reads a piece at a time, so an array or recording may be larger than memory (tables, pictures
-//! and recordings cut into windows are held whole);
+//! and recordings cut into windows or transformed are held whole);
 //! [`Points`] is the whole of it. Beside the numbers that are asked for, memory holds one block of 96 KiB.
 //!
 //! Everything a file can have wrong ends here, as an [`Error`] with exit status 2 that names the place: sizes are
@@ -25,6 +26,7 @@ mod pieces;
 mod scalar;
 mod section;
 mod sheet;
+mod spectra;
 mod table;
 mod wav;
 mod write;
@@ -35,11 +37,15 @@ use std::path::{Path, PathBuf};
 pub use npy::{Array, read_array};
 pub use pieces::{Mosaic, Pieces};
 pub use sheet::{Kind as SheetKind, Sheet};
-pub use write::{npy_f32, npy_f64, npy_i64, write_npy_f32, write_npy_f64, write_npy_i64, write_wav};
+pub use spectra::{Spectra, gains};
+pub use write::{
+    check_wav, npy_f32, npy_f64, npy_i64, wav, write_npy_f32, write_npy_f64, write_npy_i64, write_wav,
+};
 
 use crate::error::{Error, Result};
 use crate::files::ending;
 use npy::Npy;
+use spikelet::Blob;
 use spikelet::frame::{Form, Frame};
 use wav::Wav;
 
@@ -96,6 +102,7 @@ enum Reader {
     Table(Vec<f64>),
     Wav(Wav),
     Pieces(Box<Pieces>),
+    Spectra(Box<Spectra>),
 }
 
 impl Source {
@@ -138,13 +145,31 @@ impl Source {
         Ok(Self { path: path.to_path_buf(), points, dims, rate, reader })
     }
 
-    /// Opens a file whose points are made as `frame` says: single samples as by [`Source::open`], or pieces of a picture
-    /// or recording, patches every `step` pixels.
+    /// Opens a file for a model that says how points are made; patches every `step` pixels.
+    pub fn for_model(path: impl AsRef<Path>, blob: &Blob<'_>, step: usize) -> Result<Self> {
+        let mut source = Self::open_framed(path, blob.frame().as_ref(), step)?;
+        source.even_out(blob.gains());
+        Ok(source)
+    }
+
+    /// Opens a file whose points are made as `frame` says: single samples as by [`Source::open`], pieces of a picture
+    /// or recording, patches every `step` pixels, or bins of a transform, not evened out.
     pub fn open_framed(path: impl AsRef<Path>, frame: Option<&Frame>, step: usize) -> Result<Self> {
         let path = path.as_ref();
         let Some(frame) = frame.filter(|frame| frame.form != Form::Samples) else {
             return Self::open(path);
         };
+        if let Form::Transform { bins, channels } = frame.form {
+            let spectra = Box::new(Spectra::open(path, bins as usize, channels as usize)?);
+            let (points, dims, rate) = (spectra.len(), spectra.channels(), Some(spectra.rate()));
+            return Ok(Self {
+                path: path.to_path_buf(),
+                points,
+                dims,
+                rate,
+                reader: Reader::Spectra(spectra),
+            });
+        }
         let pieces = Box::new(Pieces::open(path, frame, step)?);
         let rate = match pieces.sheet().kind {
             SheetKind::Recording(rate) => Some(rate),
@@ -159,6 +184,21 @@ impl Source {
         match &self.reader {
             Reader::Pieces(pieces) => Some(pieces),
             _ => None,
+        }
+    }
+
+    /// The transform that the points are bins of, if they are.
+    pub fn spectra(&self) -> Option<&Spectra> {
+        match &self.reader {
+            Reader::Spectra(spectra) => Some(spectra),
+            _ => None,
+        }
+    }
+
+    /// Gains for the bins of a transform; nothing changes for other points.
+    pub fn even_out(&mut self, gains: &[f32]) {
+        if let Reader::Spectra(spectra) = &mut self.reader {
+            spectra.even_out(gains);
         }
     }
 
@@ -214,6 +254,10 @@ impl Source {
                 pieces.read(start, count, chunk);
                 Ok(())
             }
+            Reader::Spectra(spectra) => {
+                spectra.read(start, count, chunk);
+                Ok(())
+            }
         }
         .map_err(|cause| Error::reading(&self.path, &cause))?;
         match chunk.iter().position(|value| !value.is_finite()) {
@@ -254,7 +298,7 @@ fn open_file(path: &Path) -> Result<(File, u64)> {
 }
 
 /// Room for `count` more numbers, or an error instead of the end of the process.
-fn reserve(values: &mut Vec<f64>, count: usize, path: &Path) -> Result<()> {
+fn reserve<T>(values: &mut Vec<T>, count: usize, path: &Path) -> Result<()> {
     values.try_reserve_exact(count).map_err(|_| {
         Error::run(
             format_args!("there is not enough memory for {count} numbers"),

@@ -201,6 +201,16 @@ impl Parameters {
         }
     }
 
+    /// Sigma_ij.
+    pub fn noise_covariance(&self, i: usize, j: usize) -> f64 {
+        match &self.noise {
+            NoiseCov::Full(sigma) => sigma[i * self.dims + j],
+            NoiseCov::Diagonal(sigma2) if i == j => sigma2[i],
+            NoiseCov::Shared(sigma2) if i == j => *sigma2,
+            _ => 0.0,
+        }
+    }
+
     /// Sigma_dd of every dimension.
     pub fn noise_variances(&self) -> Vec<f64> {
         match &self.noise {

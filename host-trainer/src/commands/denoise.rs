@@ -64,7 +64,7 @@ impl Denoise {
             let advice = format!("choose {} or less", width.min(height));
             return Err(Error::input(what, "--step", advice));
         }
-        let source = Source::open_framed(&self.data, frame.as_ref(), self.step as usize)?;
+        let source = Source::for_model(&self.data, &blob, self.step as usize)?;
         same_dims(&source, &model, &self.model)?;
         let (text, points) = match source.pieces().is_some() {
             true => self.sheet(model, engine, frame.as_ref(), source)?,

@@ -100,7 +100,7 @@ impl Eval {
         // Small files first: what is wrong with them shows before the long work.
         let amari = self.amari(&model, &mut notes)?;
         let frame = blob.frame();
-        let mut source = Source::open_framed(&self.data, frame.as_ref(), 1)?;
+        let mut source = Source::for_model(&self.data, &blob, 1)?;
         same_dims(&source, &model, &self.model)?;
         let mut reference = match &self.reference {
             Some(path) => Some(Reference::open(

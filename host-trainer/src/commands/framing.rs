@@ -14,6 +14,12 @@ pub(super) enum Switch {
     Off,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum TransformName {
+    /// Modified discrete cosine transform
+    Mdct,
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Framing {
     /// Points are patches of pictures (.png, or .npy as rows x columns [x colours]), each colour by itself: width x
@@ -26,6 +32,14 @@ pub(super) struct Framing {
     /// Samples from one window to the next [default: half a window]
     #[arg(long, value_name = "SAMPLES", requires = "frame")]
     hop: Option<u32>,
+    /// Points are the coefficients of recordings in a lapped transform, one bin of all channels each: for sound, which is
+    /// sparse in frequency, so that there may be more sources than microphones
+    #[arg(long, value_enum, conflicts_with_all = ["patch", "frame", "remove_mean"])]
+    transform: Option<TransformName>,
+    /// Bins of the transform, a power of two from 16 to 2048; longer ones tell steady tones apart better, shorter ones what
+    /// is short. A stream is late by twice as many samples
+    #[arg(long, value_name = "COUNT", requires = "transform", default_value_t = 256)]
+    bins: u32,
     /// Take the mean off every patch or window, and put it back after inference [default: on for patches with gsc and
     /// bsc, else off]
     #[arg(long, value_enum)]
@@ -33,8 +47,12 @@ pub(super) struct Framing {
 }
 
 impl Framing {
-    /// The frame for this kind of model; `None` when every sample, or every row of a file, is a point.
-    pub fn frame(&self, kind: ModelKind) -> Result<Option<Frame>> {
+    /// The frame for this kind of model; `None` when every sample, or every row of a file, is a point. A transform needs to
+    /// know how many channels there are.
+    pub fn frame(&self, kind: ModelKind, channels: impl FnOnce() -> Result<usize>) -> Result<Option<Frame>> {
+        if self.transform.is_some() {
+            return self.transform(kind, channels).map(Some);
+        }
         let form = match (self.patch, self.frame) {
             (Some((width, height)), _) => Form::Patches { width, height },
             (None, Some(length)) => {
@@ -59,6 +77,20 @@ impl Framing {
             return Err(Error::input(what, "--remove-mean on", "leave it away, or use --model gsc"));
         }
         Ok(Some(Frame { form, rate: 0, centred }))
+    }
+
+    fn transform(&self, kind: ModelKind, channels: impl FnOnce() -> Result<usize>) -> Result<Frame> {
+        let bins = self.bins;
+        if !bins.is_power_of_two() || !(16..=2048).contains(&bins) {
+            let what = format!("a transform cannot have {bins} bins");
+            return Err(Error::input(what, "--bins", "choose 16, 32, 64, 128, 256, 512, 1024 or 2048"));
+        }
+        if !matches!(kind, ModelKind::Gsc | ModelKind::Bsc) {
+            let what = format!("{} is for numbers that are not negative, coefficients are", kind.name());
+            return Err(Error::input(what, "--transform", "use --model gsc"));
+        }
+        let channels = channels()? as u32;
+        Ok(Frame { form: Form::Transform { bins, channels }, rate: 0, centred: false })
     }
 }
 

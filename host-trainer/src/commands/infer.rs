@@ -49,7 +49,7 @@ impl Infer {
         let file = ModelFile::read(&self.model)?;
         let blob = file.blob()?;
         let (model, engine) = self.inferring.of(blob.model())?;
-        let mut source = Source::open_framed(&self.data, blob.frame().as_ref(), 1)?;
+        let mut source = Source::for_model(&self.data, &blob, 1)?;
         same_dims(&source, &model, &self.model)?;
         let folder = Folder::create(&self.out_dir)?;
         let names = RESULTS.map(|result| result.name);

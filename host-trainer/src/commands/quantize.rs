@@ -1,18 +1,16 @@
 //! `spikelet quantize`: the same model with a dictionary of integers, and what that costs in accuracy.
 
-mod recover;
-
 use super::model_file::{ModelFile, same_dims};
 use super::output::{Progress, print, refuse_overwriting};
+use super::recover::recover;
 use crate::blob::About;
 use crate::compare::Comparison;
 use crate::data::Source;
 use crate::groups::Grouping;
 use crate::prepare::Prepared;
 use crate::{Error, Result, blob, files};
-use recover::recover;
 use serde::Serialize;
-use spikelet::frame::Frame;
+use spikelet::Blob;
 use spikelet::model::{Dictionary, Model, Width};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -101,7 +99,7 @@ impl Quantize {
         let small = ModelFile::new(self.out.display().to_string(), &bytes);
         let models = [file.blob()?.model(), small.blob()?.model()];
         let cost = match &self.data {
-            Some(path) => Some(self.compare(models, file.blob()?.frame().as_ref(), path)?),
+            Some(path) => Some(self.compare(models, &file.blob()?, path)?),
             None => None,
         };
         files::write_atomically(&self.out, |writer| writer.write_all(&bytes))?;
@@ -148,9 +146,9 @@ impl Quantize {
         blob::write(&prepared, &parameters.slab_cov, about)
     }
 
-    fn compare(&self, models: [Model<'_, f32>; 2], frame: Option<&Frame>, path: &Path) -> Result<Cost> {
+    fn compare(&self, models: [Model<'_, f32>; 2], blob: &Blob<'_>, path: &Path) -> Result<Cost> {
         let dims = models[0].shape.dims;
-        let open = |path: &Path| Source::open_framed(path, frame, 1);
+        let open = |path: &Path| Source::for_model(path, blob, 1);
         let mut source = open(path)?;
         let mut clean = self.reference.as_deref().map(open).transpose()?;
         same_dims(&source, &models[0], &self.model)?;

@@ -8,13 +8,13 @@ use super::framing::Framing;
 use super::import::build;
 use super::output::{Progress, print, refuse_overwriting};
 use crate::blob::About;
+use crate::data::Source;
 use crate::files::{self, Staged};
 use crate::prepare::{GramName, Options};
 use crate::train::{Next, Points, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
 use plan::Plan;
-use spikelet::frame::Frame;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,9 +39,10 @@ Latents that are on or off (bsc, nmf, mca) cool down first: posteriors are flat 
 and only the dictionary is learned; noise and prior follow at the end. Points that need more than --max-active latents
 are left out in the last third. Their free energies are those of p(y, s)^(1/T); only the last is that of the model.
 
-Examples: four sources from a recording with four channels; 20 parts of spectra; patches of a picture; many latents on
+Examples: four sources from a recording with four channels; three voices from two microphones; 20 parts of spectra; patches of a picture; many latents on
 at once, by sampling:
   spikelet train --model gsc --latents 4 recording.wav --out model.spk
+  spikelet train --model gsc --latents 3 --transform mdct mixture.wav --out voices.spk
   spikelet train --model nmf --latents 20 --max-active 5 spectra.npy --out parts.spk
   spikelet train --model gsc --latents 256 --patch 8x8 --iterations 10 picture.png --out patches.spk
   spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk")]
@@ -53,7 +54,7 @@ pub(super) struct Train {
     /// Pixels from one patch to the next, for --patch
     #[arg(long, value_name = "PIXELS", default_value_t = 1, requires = "patch", value_parser = clap::value_parser!(u32).range(1..))]
     step: u32,
-    /// Points: .npy (N x D), .csv (a row each), .wav (a sample of all channels each, or --frame) or .png (--patch);
+    /// Points: .npy (N x D), .csv (a row each), .wav (a sample of all channels each, or --frame or --transform) or .png (--patch);
     /// several are joined
     #[arg(value_name = "DATA", required = true)]
     data: Vec<PathBuf>,
@@ -81,11 +82,13 @@ impl Train {
         files::check_target(&json)?;
         refuse_overwriting(&self.out, &self.data)?;
         // What is wrong with the flags shows before the data is read; only then it is known how many points there are.
-        self.plan.settings(0)?;
-        let frame = self.framing.frame(self.plan.model)?;
+        self.plan.settings(0, false)?;
+        // All files must have as many channels as the first, which is checked when they are read.
+        let channels = || Source::open(&self.data[0]).map(|first| first.dims());
+        let frame = self.framing.frame(self.plan.model, channels)?;
         let mut points = Points::open_framed(&self.data, frame.as_ref(), self.step as usize)?;
         let frame = points.frame(frame);
-        let settings = self.plan.settings(points.len())?;
+        let settings = self.plan.settings(points.len(), !points.gains().is_empty())?;
         self.plan.check_angles(points.dims())?;
         let checkpoint = Checkpoint::new(self.checkpoint.as_deref(), &self.out);
         let mut state = match self.resume.then(|| checkpoint.read()).transpose()?.flatten() {
@@ -93,9 +96,10 @@ impl Train {
             None => State::new(settings, &mut points)?,
         };
         // Better now than after hours: data may be beyond the numbers that a model can hold.
-        self.blob(&state, About { frame, ..About::default() })?;
+        self.blob(&state, About { frame, gains: points.gains(), ..About::default() })?;
         if self.train(&mut state, &mut points, &checkpoint)? {
-            self.write(&state, frame, &json)
+            let about = About { frame, gains: points.gains(), ..About::default() };
+            self.write(&state, about, &json)
         } else {
             let place = format!("start {}, iteration {}", state.current.number, state.current.history.len());
             let advice = format!("the same command with --resume goes on from {}", checkpoint.path.display());
@@ -139,7 +143,7 @@ impl Train {
         build(&state.model(), &options, about)
     }
 
-    fn write(&self, state: &State, frame: Option<Frame>, json: &std::path::Path) -> Result<()> {
+    fn write(&self, state: &State, about: About<'_>, json: &std::path::Path) -> Result<()> {
         let (settings, result) = (&state.settings, state.result());
         let (points, dims) = state.data;
         let provenance = format!(
@@ -148,8 +152,8 @@ impl Train {
             settings.seed,
             result.free_energy() / points as f64,
         );
-        let blob = self.blob(state, About { provenance: &provenance, frame, ..About::default() })?;
-        let text = report::json(state, frame.as_ref())?;
+        let blob = self.blob(state, About { provenance: &provenance, ..about })?;
+        let text = report::json(state, about.frame.as_ref(), about.gains)?;
         let blob = Staged::write(&self.out, |writer| writer.write_all(&blob))?;
         let text = Staged::write(json, |writer| writer.write_all(text.as_bytes()))?;
         blob.commit()?;

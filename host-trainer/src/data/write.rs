@@ -10,7 +10,7 @@ use std::path::Path;
 use hound::{SampleFormat, WavSpec, WavWriter};
 
 use crate::error::{Error, Result};
-use crate::files::write_atomically;
+use crate::files::{Writer, write_atomically};
 
 /// Writes a NumPy array of float32 (C order).
 ///
@@ -87,24 +87,32 @@ fn npy<T: Copy, const N: usize>(
 /// ```
 pub fn write_wav(path: impl AsRef<Path>, rate: u32, channels: usize, samples: &[f32]) -> Result<()> {
     let path = path.as_ref();
+    check_wav(path, rate, channels, samples.len())?;
+    write_atomically(path, |writer| wav(writer, rate, channels, samples))
+}
+
+/// Refuses what a recording cannot be.
+pub fn check_wav(path: &Path, rate: u32, channels: usize, samples: usize) -> Result<()> {
     let refuse =
         |what: &str| Err(Error::run(what, path.display(), "write fewer channels or a shorter recording"));
     // The format counts in 16 and 32 bits; 100 bytes are more than any header takes.
     let frame = channels.checked_mul(4).and_then(|bytes| u16::try_from(bytes).ok());
-    let Some(frame) = frame.filter(|&bytes| bytes > 0 && u32::from(bytes).checked_mul(rate).is_some()) else {
+    if !frame.is_some_and(|bytes| bytes > 0 && u32::from(bytes).checked_mul(rate).is_some()) {
         return refuse(&format!("a recording cannot have {channels} channels at {rate} Hz"));
-    };
-    if rate == 0 || !samples.len().is_multiple_of(channels) {
-        return refuse(&format!(
-            "{} samples are no recording of {channels} channels at {rate} Hz",
-            samples.len()
-        ));
     }
-    if samples.len() as u64 * 4 > u64::from(u32::MAX) - 100 {
+    if rate == 0 || !samples.is_multiple_of(channels) {
+        return refuse(&format!("{samples} samples are no recording of {channels} channels at {rate} Hz"));
+    }
+    if samples as u64 * 4 > u64::from(u32::MAX) - 100 {
         return refuse("the recording is longer than a WAV file can be (4 GiB)");
     }
+    Ok(())
+}
+
+/// The recording itself, checked before.
+pub fn wav(writer: &mut Writer, rate: u32, channels: usize, samples: &[f32]) -> io::Result<()> {
     let spec = WavSpec {
-        channels: frame / 4,
+        channels: channels as u16,
         sample_rate: rate,
         bits_per_sample: 32,
         sample_format: SampleFormat::Float,
@@ -113,13 +121,11 @@ pub fn write_wav(path: impl AsRef<Path>, rate: u32, channels: usize, samples: &[
         hound::Error::IoError(cause) => cause,
         other => io::Error::other(other),
     };
-    write_atomically(path, |writer| {
-        let mut wav = WavWriter::new(writer, spec).map_err(fail)?;
-        for &sample in samples {
-            wav.write_sample(sample).map_err(fail)?;
-        }
-        wav.finalize().map_err(fail)
-    })
+    let mut wav = WavWriter::new(writer, spec).map_err(fail)?;
+    for &sample in samples {
+        wav.write_sample(sample).map_err(fail)?;
+    }
+    wav.finalize().map_err(fail)
 }
 
 #[cfg(test)]

@@ -10,9 +10,14 @@
 //! Or points drawn from the data, the default where latents are on or off: columns differ from the beginning. The experiment
 //! `bars` has both.
 //!
-//! pi starts at two latents on at a time, at most one half. Noise starts at the data's variance: everything is noise until
+//! Or lines along which strong points lie, for mixtures (`lines`). There most of a point is one source: pi starts at 0.2
+//! and noise at a tenth of the data's variance.
+//!
+//! Otherwise pi starts at two latents on at a time, at most one half. Noise starts at the data's variance: everything is noise until
 //! the dictionary explains it. Where a temperature does that, noise starts so low that at the first temperature it has half
 //! the largest variance of the data in any direction: about there columns begin to differ.
+
+mod lines;
 
 use super::kinds;
 use super::points::Points;
@@ -45,14 +50,15 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
     let (dims, h) = (points.dims(), settings.latents);
     let d = dims;
     let mut rng = Rng::new(stream(settings.seed, restart));
-    let prior = settings.first_prior.unwrap_or((2.0 / h as f64).min(0.5));
+    let along_lines = settings.init == InitForm::Lines;
+    let most = if along_lines { 0.2 } else { 0.5 };
+    let prior = settings.first_prior.unwrap_or((2.0 / h as f64).min(most));
     let kind = settings.model;
+    let norm = (d as f64 * scene.variance / (h as f64 * prior)).sqrt();
     let mut dictionary = match settings.init {
         InitForm::Random => (kinds::of(kind).first)(scene, h, prior, &mut rng),
-        InitForm::Data => {
-            let norm = (d as f64 * scene.variance / (h as f64 * prior)).sqrt();
-            drawn(points, h, norm, &mut rng)?
-        }
+        InitForm::Data => drawn(points, h, norm, &mut rng)?,
+        InitForm::Lines => lines::lines(points, h, norm, &mut rng)?,
     };
     if kind.kind().is_non_negative() {
         dictionary.iter_mut().for_each(|w| *w = w.max(0.0));
@@ -61,6 +67,7 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
         first if first > 1.0 => {
             Spectrum::new(&scene.covariance, d).largest().max(scene.variance) / (2.0 * first)
         }
+        _ if along_lines => 0.1 * scene.variance,
         _ => scene.variance,
     });
     // Of maximal causes columns have mean 1, and the slab has the scale of the data.

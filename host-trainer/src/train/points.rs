@@ -1,7 +1,7 @@
 //! Where an E-step gets its points from: memory, or files that may be larger than it.
 
 use super::whiten::Whitening;
-use crate::data::Source;
+use crate::data::{Source, gains};
 use crate::{Error, Result};
 use spikelet::frame::{Form, Frame};
 use std::path::PathBuf;
@@ -20,6 +20,8 @@ pub struct Points {
     points: usize,
     /// Samples per second, where all files agree on it.
     rate: Option<u32>,
+    /// Of the bins of a transform; else empty.
+    gains: Vec<f32>,
     held: Held,
     whitening: Option<Whitening>,
 }
@@ -34,7 +36,7 @@ impl Points {
     /// Points that are in memory, `dims` numbers each.
     pub fn new(values: Vec<f64>, dims: usize) -> Self {
         let points = values.len() / dims.max(1);
-        Self { dims, points, rate: None, held: Held::Memory(values), whitening: None }
+        Self { dims, points, rate: None, gains: Vec::new(), held: Held::Memory(values), whitening: None }
     }
 
     /// All points of all files, which must have as many dimensions as each other.
@@ -42,10 +44,15 @@ impl Points {
         Self::open_within(paths, IN_MEMORY)
     }
 
-    /// All points of all files, made as `frame` says; patches every `step` pixels.
+    /// All points of all files, made as `frame` says; patches every `step` pixels. The bins of a transform are evened out.
     pub fn open_framed(paths: &[PathBuf], frame: Option<&Frame>, step: usize) -> Result<Self> {
         let open = |path: &PathBuf| Source::open_framed(path, frame, step);
-        Self::join(paths.iter().map(open).collect::<Result<_>>()?, IN_MEMORY)
+        let mut sources = paths.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let gains = gains(&sources.iter().filter_map(Source::spectra).collect::<Vec<_>>());
+        sources.iter_mut().for_each(|source| source.even_out(&gains));
+        let mut all = Self::join(sources, IN_MEMORY)?;
+        all.gains = gains;
+        Ok(all)
     }
 
     /// [`Points::open`] with another limit to the numbers kept in memory. What is read is the same.
@@ -65,7 +72,8 @@ impl Points {
         }
         let points = sources.iter().map(Source::points).sum();
         let rate = first.rate().filter(|_| sources.iter().all(|source| source.rate() == first.rate()));
-        let mut all = Self { dims, points, rate, held: Held::Files(sources), whitening: None };
+        let mut all =
+            Self { dims, points, rate, gains: Vec::new(), held: Held::Files(sources), whitening: None };
         if points.saturating_mul(dims) <= in_memory {
             let mut values = Vec::new();
             all.read(0, points, &mut values)?;
@@ -86,6 +94,11 @@ impl Points {
             Some(rate) => Some(Frame { rate, ..frame.unwrap_or(samples) }),
             None => frame,
         }
+    }
+
+    /// What the bins of a transform were multiplied with; empty for other points.
+    pub fn gains(&self) -> &[f32] {
+        &self.gains
     }
 
     /// N.

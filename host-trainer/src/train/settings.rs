@@ -65,6 +65,8 @@ pub enum InitForm {
     Random,
     /// Points drawn from the data
     Data,
+    /// Lines along which strong points lie: for mixtures of sources that are seldom on together
+    Lines,
 }
 
 /// Whether latents have the same prior.

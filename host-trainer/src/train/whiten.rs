@@ -65,12 +65,7 @@ impl Whitening {
         let (d, h) = (whitened.dims, whitened.latents);
         let inverse = Mat::from_fn(d, d, |i, j| self.inverse[i * d + j]);
         let dictionary = &inverse * Mat::from_fn(d, h, |i, j| whitened.dictionary[i * h + j]);
-        let sigma = Mat::from_fn(d, d, |i, j| match &whitened.noise {
-            NoiseCov::Full(sigma) => sigma[i * d + j],
-            NoiseCov::Shared(variance) if i == j => *variance,
-            NoiseCov::Diagonal(variances) if i == j => variances[i],
-            _ => 0.0,
-        });
+        let sigma = Mat::from_fn(d, d, |i, j| whitened.noise_covariance(i, j));
         let noise = &inverse * sigma * &inverse;
         // Symmetric to the last bit, as a covariance is.
         let entry = |i: usize, j: usize| 0.5 * (noise[(i, j)] + noise[(j, i)]);
@@ -108,6 +103,13 @@ impl Spectrum {
     /// The largest eigenvalue.
     pub fn largest(&self) -> f64 {
         self.values.iter().fold(0.0, |m, &v| m.max(v))
+    }
+
+    /// The direction of the largest eigenvalue, of length 1.
+    pub fn first(&self) -> Vec<f64> {
+        let d = self.values.len();
+        let best = (0..d).fold(0, |best, k| if self.values[k] > self.values[best] { k } else { best });
+        (0..d).map(|i| self.vectors[(i, best)]).collect()
     }
 
     /// U diag(f(values)) U^T, row-major.

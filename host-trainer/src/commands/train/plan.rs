@@ -55,7 +55,7 @@ pub(super) struct Plan {
     /// Form of the noise covariance
     #[arg(long, value_enum, default_value = "shared")]
     noise: NoiseForm,
-    /// Form of the slab, for gsc [default: diagonal]
+    /// Form of the slab, for gsc [default: diagonal, with --transform unit]
     #[arg(long, value_enum)]
     slab: Option<SlabForm>,
     /// Whether latents share a prior [default: each for gsc, else shared]
@@ -104,7 +104,7 @@ pub(super) struct Plan {
     /// [default: 0 for up to 32 latents or few points, else a 50th of the points, 100 to 4000]
     #[arg(long, value_name = "COUNT")]
     batch: Option<usize>,
-    /// Where the columns of a first dictionary come from [default: random for gsc in plain EM, else data]
+    /// Where the columns of a first dictionary come from [default: random for gsc in plain EM, lines with --transform, else data]
     #[arg(long, value_enum)]
     init: Option<InitForm>,
     /// Most iterations (passes over the data) per start
@@ -130,8 +130,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// What to do with this many points.
-    pub fn settings(&self, points: usize) -> Result<Settings> {
+    /// What to do with this many points; those of a transform are a mixture that is sparse.
+    pub fn settings(&self, points: usize, is_transform: bool) -> Result<Settings> {
         self.check_kind()?;
         let has_slab = self.model.kind().has_slab();
         let latents = usize::from(self.latents);
@@ -179,7 +179,8 @@ impl Plan {
             chains: self.chains.unwrap_or(by_default.chains),
             extra: self.extra.unwrap_or(by_default.extra),
             noise: self.noise,
-            slab: self.slab.unwrap_or(by_default.slab),
+            // Coefficients have no mean, and W takes the scale.
+            slab: self.slab.unwrap_or(if is_transform { SlabForm::Unit } else { by_default.slab }),
             prior: self.prior.unwrap_or(by_default.prior),
             first_prior: self.pi.map(|pi| probability(pi, "--pi")).transpose()?,
             first_noise: self.sigma2.map(|sigma2| positive(sigma2, "--sigma2")).transpose()?,
@@ -197,7 +198,11 @@ impl Plan {
             whiten: self.whiten,
             precision: self.precision,
             batch,
-            init: self.init.unwrap_or(if batch > 0 { InitForm::Data } else { by_default.init }),
+            init: self.init.unwrap_or(match batch > 0 {
+                _ if is_transform => InitForm::Lines,
+                true => InitForm::Data,
+                false => by_default.init,
+            }),
             iterations: self.iterations,
             restarts: self.restarts.map_or(if batch > 0 { 1 } else { 4 }, |starts| starts as usize),
             prefer: self.prefer,

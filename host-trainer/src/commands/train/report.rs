@@ -26,7 +26,7 @@ pub(super) fn line(state: &State) -> String {
 }
 
 /// MODEL.json: names as in the contract.
-pub(super) fn json(state: &State, frame: Option<&Frame>) -> Result<String> {
+pub(super) fn json(state: &State, frame: Option<&Frame>, gains: &[f32]) -> Result<String> {
     let result = state.result();
     let Parameters { latents: h, dims: d, .. } = result.parameters;
     let rows = |matrix: &[f64], width: usize| -> Value {
@@ -60,7 +60,7 @@ pub(super) fn json(state: &State, frame: Option<&Frame>) -> Result<String> {
                 json!({ "form": "patches", "width": width, "height": height, "centred": frame.centred })
             }
             Form::Transform { bins, channels } => {
-                json!({ "form": "transform", "bins": bins, "channels": channels, "rate": frame.rate })
+                json!({ "form": "transform", "bins": bins, "channels": channels, "rate": frame.rate, "gains": gains })
             }
             _ => json!({ "form": "samples", "rate": frame.rate }),
         }),

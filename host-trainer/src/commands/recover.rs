@@ -136,7 +136,7 @@ mod tests {
         for parameters in [full, diagonal] {
             let bytes =
                 write(&Prepared::new(&parameters, &options).unwrap(), &parameters.slab_cov, "").unwrap();
-            let file = crate::commands::model_file::ModelFile::new("test".into(), &bytes);
+            let file = super::super::model_file::ModelFile::new("test".into(), &bytes);
             let (found, again) = recover(&file.blob().unwrap()).unwrap();
             assert_eq!((again.selected, again.max_active, again.gram), (4, 3, GramName::Stored));
             let close = |a: &[f64], b: &[f64]| {

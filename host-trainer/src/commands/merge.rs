@@ -1,0 +1,204 @@
+//! `spikelet merge`: dictionaries of single sources as one model of their mixture.
+//!
+//! ```text
+//! W = [W_A W_B ...]      pi, mu, Psi one after the other      Sigma = Sigma_A + Sigma_B + ...
+//! ```
+//!
+//! In a mixture every source leaves what its dictionary does not explain, so that noises add up.
+
+use super::import::build;
+use super::model_file::ModelFile;
+use super::output::{print, refuse_overwriting};
+use super::recover::recover;
+use crate::blob::About;
+use crate::files;
+use crate::groups::Grouping;
+use crate::parameters::{NoiseCov, Parameters, SlabCov};
+use crate::prepare::{GramName, Options, check_truncation};
+use crate::{Error, Result};
+use spikelet::Shape;
+use spikelet::frame::Frame;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Put models of single sources together as a model of their mixture
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Every model becomes a group of latents with a name; `spikelet separate` writes one recording per group. The models must be of
+the same kind, and be learned from points of the same form (the same --frame and --hop).
+
+Example: voice and engine noise in one channel
+  spikelet train --model gsc --latents 128 --frame 64 --hop 16 voice.wav --out voice.spk
+  spikelet train --model gsc --latents 128 --frame 64 --hop 16 engine.wav --out engine.spk
+  spikelet merge voice.spk engine.spk --names voice,engine --out both.spk
+  spikelet separate both.spk mixture.wav --out-dir parts")]
+pub(super) struct Merge {
+    /// Two or more models
+    #[arg(value_name = "MODEL.spk", num_args = 2.., required = true)]
+    models: Vec<PathBuf>,
+    /// A name for each, with commas between [default: the names of the files]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    names: Vec<String>,
+    /// H', latents kept per point [default: the largest of the models']
+    #[arg(long, value_name = "COUNT")]
+    selected: Option<usize>,
+    /// Most latents on at once [default: the largest of the models']
+    #[arg(long, value_name = "COUNT")]
+    max_active: Option<usize>,
+    /// Model to write
+    #[arg(long, value_name = "BOTH.spk")]
+    out: PathBuf,
+}
+
+/// One of the models, read.
+struct Part {
+    parameters: Parameters,
+    options: Options,
+    frame: Option<Frame>,
+    gains: Vec<f32>,
+}
+
+impl Merge {
+    pub fn run(self) -> Result<()> {
+        files::check_target(&self.out)?;
+        refuse_overwriting(&self.out, &self.models)?;
+        let names = self.names()?;
+        let parts = self.models.iter().map(|path| read(path)).collect::<Result<Vec<Part>>>()?;
+        for (part, path) in parts.iter().zip(&self.models).skip(1) {
+            self.check(&parts[0], part, path)?;
+        }
+        let numbers = (0..).zip(&parts).flat_map(|(k, part)| vec![k; part.parameters.latents]).collect();
+        let groups = Grouping { names, numbers };
+        let parameters = join(&parts);
+        let options = self.options(&parts, &parameters)?;
+        let provenance =
+            format!("spikelet {} merge of {}", env!("CARGO_PKG_VERSION"), groups.names.join(", "));
+        let Part { frame, gains, .. } = &parts[0];
+        let about = About { provenance: &provenance, frame: *frame, gains, groups: Some(&groups) };
+        let bytes = build(&parameters, &options, about)?;
+        files::write_atomically(&self.out, |writer| writer.write_all(&bytes))?;
+        let sizes = parts.iter().zip(&groups.names);
+        let text: Vec<String> =
+            sizes.map(|(part, name)| format!("{name} {}", part.parameters.latents)).collect();
+        print(&format!("{}: {} latents ({})\n", self.out.display(), parameters.latents, text.join(", ")))
+    }
+
+    fn names(&self) -> Result<Vec<String>> {
+        if self.names.is_empty() {
+            let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            return Ok(self.models.iter().map(stem).collect());
+        }
+        if self.names.len() != self.models.len() {
+            let what = format!("{} names for {} models", self.names.len(), self.models.len());
+            return Err(Error::input(what, "--names", "give one for each, with commas between"));
+        }
+        Ok(self.names.clone())
+    }
+
+    /// Whether a model goes with the first.
+    fn check(&self, first: &Part, part: &Part, path: &Path) -> Result<()> {
+        let what = if part.parameters.kind != first.parameters.kind {
+            format!(
+                "this is a {} model, the first a {} one",
+                part.parameters.kind.name(),
+                first.parameters.kind.name()
+            )
+        } else if part.parameters.dims != first.parameters.dims {
+            format!("{} dimensions here, {} in the first", part.parameters.dims, first.parameters.dims)
+        } else if part.frame.map(|frame| Frame { rate: 0, ..frame })
+            != first.frame.map(|frame| Frame { rate: 0, ..frame })
+        {
+            "its points are made in another way than those of the first".into()
+        } else if part.frame.map(|frame| frame.rate) != first.frame.map(|frame| frame.rate) {
+            "its recordings had another rate than those of the first".into()
+        } else if part.gains != first.gains {
+            "its bins were evened out with other gains than those of the first".into()
+        } else if first.parameters.kind.kind().is_maximal() {
+            format!("the sources of {} models do not add up", first.parameters.kind.name())
+        } else {
+            return Ok(());
+        };
+        Err(Error::input(what, path.display(), "train both in the same way"))
+    }
+
+    fn options(&self, parts: &[Part], parameters: &Parameters) -> Result<Options> {
+        let largest =
+            |of: fn(&Options) -> usize| parts.iter().map(|part| of(&part.options)).max().unwrap_or(1);
+        let selected = self.selected.unwrap_or(largest(|options| options.selected));
+        let max_active = self.max_active.unwrap_or(largest(|options| options.max_active).min(selected));
+        let first = &parts[0].options;
+        let shape = Shape {
+            kind: parameters.kind.kind(),
+            dims: parameters.dims,
+            latents: parameters.latents,
+            selected,
+            max_active,
+            singletons: first.singletons,
+        };
+        check_truncation(shape)?;
+        Ok(Options { selected, max_active, gram: GramName::Auto, ..*first })
+    }
+}
+
+fn read(path: &Path) -> Result<Part> {
+    let file = ModelFile::read(path)?;
+    let blob = file.blob()?;
+    let Some((parameters, options)) = recover(&blob) else {
+        let what = "this version of spikelet cannot make models of this kind";
+        return Err(Error::input(what, path.display(), "use a newer one"));
+    };
+    Ok(Part { parameters, options, frame: blob.frame(), gains: blob.gains().to_vec() })
+}
+
+/// One model of all; they fit each other.
+fn join(parts: &[Part]) -> Parameters {
+    let all = || parts.iter().map(|part| &part.parameters);
+    let Parameters { kind, dims, .. } = parts[0].parameters;
+    let latents = all().map(|model| model.latents).sum();
+    let row = |model: &Parameters, d: usize| model.dictionary[d * model.latents..][..model.latents].to_vec();
+    let is_plain = |model: &Parameters| matches!(model.slab_cov, SlabCov::Unit);
+    let is_full = |model: &Parameters| matches!(model.slab_cov, SlabCov::Full(_));
+    let slab_cov = match (all().all(is_plain), all().any(is_full)) {
+        (true, _) => SlabCov::Unit,
+        (_, true) => SlabCov::Full(blocks(parts, latents)),
+        _ => SlabCov::Diagonal(all().flat_map(Parameters::slab_variances).collect()),
+    };
+    let is_shared = |model: &Parameters| matches!(model.noise, NoiseCov::Shared(_));
+    let has_full = |model: &Parameters| matches!(model.noise, NoiseCov::Full(_));
+    let variances: Vec<f64> =
+        (0..dims).map(|d| all().map(|model| model.noise_variances()[d]).sum()).collect();
+    let noise = match (all().all(is_shared), all().any(has_full)) {
+        (true, _) => NoiseCov::Shared(variances[0]),
+        (_, true) => {
+            let entry = |e: usize| all().map(|model| model.noise_covariance(e / dims, e % dims)).sum();
+            NoiseCov::Full((0..dims * dims).map(entry).collect())
+        }
+        _ => NoiseCov::Diagonal(variances),
+    };
+    Parameters {
+        kind,
+        dims,
+        latents,
+        dictionary: (0..dims)
+            .flat_map(|d| all().flat_map(move |model| row(model, d)).collect::<Vec<_>>())
+            .collect(),
+        prior: all().flat_map(|model| model.prior.clone()).collect(),
+        slab_mean: all().flat_map(|model| model.slab_mean.clone()).collect(),
+        slab_cov,
+        noise,
+    }
+}
+
+/// Slabs of different models do not depend on each other. (H x H)
+fn blocks(parts: &[Part], latents: usize) -> Vec<f64> {
+    let (mut full, mut first) = (vec![0.0; latents * latents], 0);
+    for Part { parameters, .. } in parts {
+        for i in 0..parameters.latents {
+            for j in 0..parameters.latents {
+                full[(first + i) * latents + first + j] = parameters.slab_covariance(i, j);
+            }
+        }
+        first += parameters.latents;
+    }
+    full
+}

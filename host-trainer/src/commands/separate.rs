@@ -1,0 +1,159 @@
+//! `spikelet separate`: a mixture in, one recording per source out.
+
+use super::model_file::ModelFile;
+use super::output::{Folder, print, refuse_overwriting};
+use super::streaming::{self, Separated};
+use crate::data::{Points, check_wav, wav};
+use crate::metrics::{MAX_DB, assign, si_sdr_db};
+use crate::{Error, Result};
+use spikelet::groups::Groups;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Take a recording apart into its sources
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Runs the recording through the model block by block, exactly as a device would, and writes one WAV per source: per group of
+latents where the model has groups (spikelet merge), else per latent. A source of a model of several microphones comes as
+the microphone nearest to it has it.
+
+Example: three voices on two microphones
+  spikelet train --model gsc --latents 3 --transform mdct mixture.wav --out model.spk
+  spikelet separate model.spk mixture.wav --out-dir voices")]
+pub(super) struct Separate {
+    /// The model, made by `spikelet train` or `spikelet merge`
+    #[arg(value_name = "MODEL.spk")]
+    model: PathBuf,
+    /// The mixture
+    #[arg(value_name = "MIX.wav")]
+    mixture: PathBuf,
+    /// Folder for the sources; created when it does not exist
+    #[arg(long, value_name = "DIR")]
+    out_dir: PathBuf,
+    /// The true sources, every channel of every file one, to print how close the result comes
+    #[arg(long, value_name = "WAV", num_args = 1..)]
+    reference: Vec<PathBuf>,
+}
+
+impl Separate {
+    pub fn run(self) -> Result<()> {
+        let file = ModelFile::read(&self.model)?;
+        let blob = file.blob()?;
+        let truths = truths(&self.reference)?;
+        let separated = streaming::separate(blob, &self.model, &self.mixture)?;
+        let names = file_names(&blob.groups());
+        let folder = Folder::create(&self.out_dir)?;
+        let inputs: Vec<&PathBuf> = [&self.mixture, &self.model].into_iter().chain(&self.reference).collect();
+        for name in &names {
+            refuse_overwriting(&folder.file(name), &inputs)?;
+        }
+        write(&folder, &names, &separated)?;
+        let mut text = format!("{}: {}\n", self.out_dir.display(), names.join(" "));
+        if !truths.is_empty() {
+            text += &self.comparison(&separated, &names, &truths)?;
+        }
+        print(&text)
+    }
+
+    /// SI-SDR of the mixture's best channel and of the result, for each true source.
+    fn comparison(&self, separated: &Separated, names: &[String], truths: &[Truth]) -> Result<String> {
+        let mixture = Points::read(&self.mixture)?;
+        if let Some(truth) = truths.iter().find(|truth| truth.samples.len() != mixture.points) {
+            let what = format!("{} samples where the mixture has {}", truth.samples.len(), mixture.points);
+            return Err(Error::input(what, &truth.name, "give the sources of exactly this mixture"));
+        }
+        let matched = Matched::new(truths, &separated.signals, separated.channels);
+        let mut text = format!("\n{:<24}{:<24}{:>12}{:>12}\n", "source", "file", "mixture", "separated");
+        for (k, truth) in truths.iter().enumerate() {
+            let before = (0..mixture.dims)
+                .filter_map(|d| {
+                    let channel: Vec<f64> =
+                        mixture.values.iter().skip(d).step_by(mixture.dims).copied().collect();
+                    si_sdr_db(&channel, &truth.samples)
+                })
+                .fold(-MAX_DB, f64::max);
+            let (file, after) = match matched.of[k] {
+                Some(signal) => (names[signal].as_str(), format!("{:.1}", matched.score(k, signal))),
+                None => ("none", "-".into()),
+            };
+            let _ = writeln!(text, "{:<24}{file:<24}{before:>12.1}{after:>12}", truth.name);
+        }
+        Ok(text + "SI-SDR in dB; of the mixture that of the channel that comes closest.\n")
+    }
+}
+
+/// A source as it really was.
+#[derive(Debug)]
+pub(super) struct Truth {
+    pub name: String,
+    pub samples: Vec<f64>,
+}
+
+/// All channels of all files.
+fn truths(paths: &[PathBuf]) -> Result<Vec<Truth>> {
+    let mut truths = Vec::new();
+    for path in paths {
+        let points = Points::read(path)?;
+        for channel in 0..points.dims {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let name = if points.dims == 1 { stem.into() } else { format!("{stem} {channel}") };
+            let samples = points.values.iter().skip(channel).step_by(points.dims).copied().collect();
+            truths.push(Truth { name, samples });
+        }
+    }
+    Ok(truths)
+}
+
+/// Which signal is which source: the pairs with the largest sum of SI-SDR.
+#[derive(Debug)]
+pub(super) struct Matched {
+    /// For each source the number of a signal, if there is one left for it.
+    pub of: Vec<Option<usize>>,
+    /// dB, sources x signals.
+    scores: Vec<f64>,
+    signals: usize,
+}
+
+impl Matched {
+    pub fn new(truths: &[Truth], signals: &[Vec<f32>], channels: usize) -> Self {
+        let first = |signal: &Vec<f32>| signal.iter().step_by(channels).map(|&x| f64::from(x)).collect();
+        let signals: Vec<Vec<f64>> = signals.iter().map(first).collect();
+        let score = |truth: &Truth, signal: &[f64]| si_sdr_db(signal, &truth.samples).unwrap_or(-MAX_DB);
+        let pairs = truths.iter().flat_map(|truth| signals.iter().map(move |signal| (truth, signal)));
+        let scores: Vec<f64> = pairs.map(|(truth, signal)| score(truth, signal)).collect();
+        Self { of: assign(&scores, signals.len()), scores, signals: signals.len() }
+    }
+
+    pub fn score(&self, source: usize, signal: usize) -> f64 {
+        self.scores[source * self.signals + signal]
+    }
+}
+
+/// A file for each group, named like it as far as file systems go.
+pub(super) fn file_names(groups: &Groups<'_>) -> Vec<String> {
+    let safe = |c: char| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' };
+    let mut names: Vec<String> = Vec::new();
+    for group in 0..groups.len() {
+        let name: String = groups.name(group).chars().map(safe).collect();
+        let plain = if name.is_empty() { format!("source_{group}.wav") } else { format!("{name}.wav") };
+        let is_taken = names.iter().any(|other| other.eq_ignore_ascii_case(&plain));
+        names.push(if is_taken { format!("{name}_{group}.wav") } else { plain });
+    }
+    names
+}
+
+/// All files or none.
+pub(super) fn write(folder: &Folder, names: &[String], separated: &Separated) -> Result<()> {
+    let Separated { signals, channels, rate } = separated;
+    for (name, signal) in names.iter().zip(signals) {
+        check_wav(&folder.file(name), *rate, *channels, signal.len())?;
+    }
+    let refs: Vec<&str> = names.iter().map(String::as_str).collect();
+    folder.write_together(&refs, |writers| {
+        for ((writer, signal), name) in writers.iter_mut().zip(signals).zip(names) {
+            let fail = |cause| Error::writing(&folder.file(name), &cause);
+            wav(writer, *rate, *channels, signal).map_err(fail)?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,165 @@
+//! The coefficients of a recording's lapped transform as points: one bin of all channels each, block after block.
+//!
+//! The transform is the core's ([`spikelet::mdct`]), and blocks lie as in a stream ([`spikelet::stream`]): silence before the
+//! first sample and after the last, so that a model meets the same points here as on a device.
+//!
+//! Gains make bins alike, so that one model fits all of them. Those of training data are
+//!
+//! ```text
+//! a_k = (mean of X_k^2 over blocks and channels)^(-1/2)
+//! ```
+//!
+//! and a bin with hardly any sound in it is taken as 60 dB below the loudest: what is there is noise, and stays small.
+
+use super::Source;
+use crate::error::{Error, Result};
+use crate::files::ending;
+use spikelet::mdct::Mdct;
+use std::path::Path;
+
+/// Least power of a bin, as a part of that of the loudest.
+const FLOOR: f64 = 1e-6;
+
+/// All coefficients of a recording.
+#[derive(Clone, Debug)]
+pub struct Spectra {
+    bins: usize,
+    channels: usize,
+    rate: u32,
+    /// Blocks x bins x channels, not yet evened out.
+    values: Vec<f32>,
+    /// Empty for 1.
+    gains: Vec<f32>,
+}
+
+impl Spectra {
+    /// Reads a recording of so many channels; `bins` is a power of two.
+    pub fn open(path: &Path, bins: usize, channels: usize) -> Result<Self> {
+        if !matches!(ending(path).as_deref(), Some("wav" | "wave")) {
+            return Err(Error::input("this is no recording", path.display(), "give a .wav"));
+        }
+        let mut source = Source::open(path)?;
+        if source.dims() != channels {
+            let what = format!("{} channels where there should be {channels}", source.dims());
+            return Err(Error::input(what, path.display(), "give recordings of the same microphones"));
+        }
+        let mut table = vec![0.0; Mdct::table_len(bins)];
+        Mdct::prepare(&mut table);
+        let mdct = Mdct::over(&table);
+        // One more than the samples fill: the end of the last one overlaps with silence.
+        let blocks = source.points().div_ceil(bins) + 1;
+        let mut values = Vec::new();
+        super::reserve(&mut values, blocks.saturating_mul(bins * channels), path)?;
+        values.resize(blocks * bins * channels, 0.0f32);
+        let mut older = vec![vec![0.0f32; bins]; channels];
+        let (mut newer, mut spectrum, mut chunk) = (vec![0.0f32; bins], vec![0.0f32; bins], Vec::new());
+        for (block, points) in values.chunks_exact_mut(bins * channels).enumerate() {
+            source.read_chunk(block * bins, bins, &mut chunk)?;
+            for (channel, older) in older.iter_mut().enumerate() {
+                newer.fill(0.0);
+                let samples = chunk.iter().skip(channel).step_by(channels);
+                newer.iter_mut().zip(samples).for_each(|(x, &sample)| *x = sample as f32);
+                mdct.forward(older, &newer, &mut spectrum);
+                let places = points.iter_mut().skip(channel).step_by(channels);
+                places.zip(&spectrum).for_each(|(place, &x)| *place = x);
+                older.copy_from_slice(&newer);
+            }
+        }
+        Ok(Self { bins, channels, rate: source.rate().unwrap_or(0), values, gains: Vec::new() })
+    }
+
+    /// How many points there are.
+    pub fn len(&self) -> usize {
+        self.values.len() / self.channels
+    }
+
+    /// Never: a recording has a sample.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// D.
+    pub fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// Samples per second.
+    pub fn rate(&self) -> u32 {
+        self.rate
+    }
+
+    /// From now on points are read times the gain of their bin, which may be none.
+    pub fn even_out(&mut self, gains: &[f32]) {
+        self.gains = gains.to_vec();
+    }
+
+    /// Appends `count` points from number `start` on.
+    pub fn read(&self, start: usize, count: usize, out: &mut Vec<f64>) {
+        for number in start..start + count {
+            let gain = self.gains.get(number % self.bins).copied().unwrap_or(1.0);
+            let point = &self.values[number * self.channels..][..self.channels];
+            // As a stream computes it, to the bit.
+            out.extend(point.iter().map(|x| f64::from(x * gain)));
+        }
+    }
+}
+
+/// The gains that even out these recordings together; they have the same bins.
+pub fn gains(recordings: &[&Spectra]) -> Vec<f32> {
+    let bins = recordings.first().map_or(0, |first| first.bins);
+    let (mut power, mut count) = (vec![0.0f64; bins], 0);
+    for recording in recordings {
+        count += recording.values.len() / bins;
+        for (number, point) in recording.values.chunks_exact(recording.channels).enumerate() {
+            power[number % bins] += point.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>();
+        }
+    }
+    power.iter_mut().for_each(|sum| *sum /= count.max(1) as f64);
+    let loudest = power.iter().copied().fold(0.0, f64::max);
+    // Silence has no spectrum: it stays as it is.
+    let floor = if loudest > 0.0 { FLOOR * loudest } else { 1.0 };
+    power.iter().map(|&power| (1.0 / power.max(floor).sqrt()) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::write_wav;
+    use super::*;
+
+    #[test]
+    fn gains_make_bins_alike() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hum.wav");
+        let sample = |n: usize| (0.3 * n as f32).sin() + 0.01 * (2.1 * n as f32).sin();
+        let samples: Vec<f32> = (0..1000).flat_map(|n| [sample(n), 0.5 * sample(n)]).collect();
+        write_wav(&path, 8000, 2, &samples).unwrap();
+        let mut spectra = Spectra::open(&path, 16, 2).unwrap();
+        assert_eq!(
+            (spectra.len(), spectra.channels(), spectra.rate()),
+            ((1000usize.div_ceil(16) + 1) * 16, 2, 8000)
+        );
+        // The transform is orthogonal: all energy is there.
+        let energy = |values: &[f32]| values.iter().map(|&x| f64::from(x * x)).sum::<f64>();
+        assert!((energy(&spectra.values) / energy(&samples) - 1.0).abs() < 1e-5);
+
+        let found = gains(&[&spectra]);
+        spectra.even_out(&found);
+        let mut points = Vec::new();
+        spectra.read(0, spectra.len(), &mut points);
+        for bin in 0..16 {
+            let of_bin = points.chunks_exact(2).skip(bin).step_by(16);
+            let power = of_bin.map(|point| point[0] * point[0] + point[1] * point[1]).sum::<f64>();
+            assert!((power / (points.len() / 16) as f64 - 1.0).abs() < 1e-3, "{bin} {power}");
+        }
+        assert!(Spectra::open(&path, 16, 1).unwrap_err().to_string().starts_with("2 channels where"));
+    }
+
+    #[test]
+    fn silence_has_gains_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("silence.wav");
+        write_wav(&path, 8000, 1, &[0.0]).unwrap();
+        let spectra = Spectra::open(&path, 32, 1).unwrap();
+        assert_eq!(gains(&[&spectra]), [1.0; 32]);
+    }
+}
