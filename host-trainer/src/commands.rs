@@ -68,6 +68,24 @@ enum Command {
     Demo(demo::Demo),
 }
 
+impl Command {
+    fn run(self) -> crate::Result<()> {
+        match self {
+            Self::Import(command) => command.run(),
+            Self::Train(command) => command.run(),
+            Self::Infer(command) => command.run(),
+            Self::Separate(command) => command.run(),
+            Self::Denoise(command) => command.run(),
+            Self::Merge(command) => command.run(),
+            Self::Inspect(command) => command.run(),
+            Self::Eval(command) => command.run(),
+            Self::Quantize(command) => command.run(),
+            Self::Export(command) => command.run(),
+            Self::Demo(command) => command.run(),
+        }
+    }
+}
+
 /// Runs the command that the arguments of the process name.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -78,20 +96,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let result = match cli.command {
-        Command::Import(command) => command.run(),
-        Command::Train(command) => command.run(),
-        Command::Infer(command) => command.run(),
-        Command::Separate(command) => command.run(),
-        Command::Denoise(command) => command.run(),
-        Command::Merge(command) => command.run(),
-        Command::Inspect(command) => command.run(),
-        Command::Eval(command) => command.run(),
-        Command::Quantize(command) => command.run(),
-        Command::Export(command) => command.run(),
-        Command::Demo(command) => command.run(),
-    };
-    match result {
+    match cli.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "error: {error}");

@@ -12,19 +12,13 @@ pub(super) const SNR_DB: f64 = 20.0;
 /// The sounds.
 pub(super) const NAMES: [&str; 4] = ["beeps", "knocks", "chirps", "rattle"];
 
-/// A sound below this part of its peak counts as off.
-const QUIET: f64 = 0.02;
-
 /// The truth and what the microphones hear of it.
 #[derive(Debug)]
 pub(super) struct Scene {
     /// One sound each.
     pub sources: Vec<Vec<f64>>,
-    /// Interleaved by microphone, 32-bit as in the file, so that `infer` on the file gives the same bits.
+    /// Interleaved by microphone.
     pub mixture: Vec<f32>,
-    /// Variance of the noise.
-    pub sigma2: f64,
-    sensors: usize,
 }
 
 impl Scene {
@@ -50,20 +44,8 @@ impl Scene {
         let power = clean.iter().map(|y| y * y).sum::<f64>() / clean.len() as f64;
         let sigma2 = power / 10f64.powf(SNR_DB / 10.0);
         let mixture = clean.iter().map(|y| (y + sigma2.sqrt() * rng.normal::<f64>()) as f32).collect();
-        Self { sources, mixture, sigma2, sensors: mixing.len() }
+        Self { sources, mixture }
     }
-
-    /// Samples per microphone.
-    pub fn samples(&self) -> usize {
-        self.mixture.len() / self.sensors
-    }
-}
-
-/// How often a sound is on, and its power then.
-pub(super) fn statistics(source: &[f64]) -> (f64, f64) {
-    let peak = source.iter().fold(0.0f64, |peak, x| peak.max(x.abs()));
-    let on = source.iter().filter(|x| x.abs() > QUIET * peak).count() as f64;
-    (on / source.len() as f64, source.iter().map(|x| x * x).sum::<f64>() / on)
 }
 
 /// One event about every `every` seconds, `length` seconds long. `sound` says what it is like at a time in seconds,
