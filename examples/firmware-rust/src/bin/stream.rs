@@ -11,9 +11,9 @@ use spikelet_firmware::board::{entry, exit, paint_stack, print, print_hex, print
 use spikelet_firmware::digest::Digest;
 
 /// `Stream::memory_len` says how many numbers a model needs.
-const MEMORY_LEN: usize = 1024;
+const MEMORY_LEN: usize = 512;
 const LONGEST: usize = 64;
-const MOST_GROUPS: usize = 8;
+const MOST_GROUPS: usize = 4;
 
 static mut MEMORY: [f32; MEMORY_LEN] = [0.0; MEMORY_LEN];
 
