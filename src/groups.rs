@@ -84,6 +84,7 @@ impl<'a> Groups<'a> {
     }
 
     /// Whether every latent is a group by itself, in order.
+    #[cfg(feature = "stream")]
     pub(crate) const fn are_latents(&self) -> bool {
         self.numbers.is_empty() && self.len != 1
     }
