@@ -109,6 +109,12 @@
 typedef struct spk_state spk_state;
 
 /**
+ * One stream of sound or of sensors. Opaque; lives in memory of the caller. It may be copied or moved as bytes (to memory
+ * with the same alignment) as long as the blob stays where it is.
+ */
+typedef struct spk_stream spk_stream;
+
+/**
  * Result of every call that can fail: SPK_OK or one of the negative SPK_ERR_ codes.
  * A code never changes its meaning; spk_status_str() puts it in words.
  */
@@ -244,6 +250,32 @@ typedef struct spk_estimate {
 } spk_estimate;
 
 /**
+ * What goes in and comes out of a stream.
+ */
+typedef struct spk_stream_info {
+  /**
+   * Numbers of a sample that goes in.
+   */
+  uint32_t channels;
+  /**
+   * Numbers of a sample that comes out, one for each source (group of latents).
+   */
+  uint32_t groups;
+  /**
+   * Samples by which sources come later than what they were heard in.
+   */
+  uint32_t latency;
+  /**
+   * Samples from one burst of work to the next: blocks of this many take the same time each.
+   */
+  uint32_t hop;
+  /**
+   * Samples per second that the model was made for, 0 when unknown.
+   */
+  uint32_t rate;
+} spk_stream_info;
+
+/**
  * Done.
  */
 #define SPK_OK 0
@@ -284,9 +316,15 @@ typedef struct spk_estimate {
 #define SPK_ERR_RANGE -7
 
 /**
- * A setting of the sampler that it cannot run with, a model that it cannot sample, or a step that is none.
+ * A setting of the sampler that it cannot run with, a model that it cannot sample, a step that is none, or a model that no
+ * stream can be made of.
  */
 #define SPK_ERR_SETTING -8
+
+/**
+ * The memory for input and for output of a stream overlap.
+ */
+#define SPK_ERR_OVERLAP -9
 
 /**
  * Fewer bytes than the blob says it has.
@@ -501,6 +539,95 @@ uint32_t spk_api_version(void);
  * SPK_BLOB_VERSION of the library that is linked.
  */
 uint32_t spk_blob_version(void);
+
+/**
+ * Bytes of memory that spk_stream_init() needs for this blob; 0 when the blob is refused (spk_inspect() says why) or no stream
+ * can be made of it, as of models of patches of pictures. The same on every target.
+ */
+size_t spk_stream_size(const void *blob,
+                       size_t blob_len);
+
+/**
+ * Checks a blob and makes a stream: samples in, one signal for each source out. What becomes of samples, single ones of all
+ * channels, windows, or coefficients of a lapped transform, is in the blob.
+ *
+ * @param memory      memory for the stream, aligned to SPK_STATE_ALIGN bytes; it belongs to the stream from now on.
+ *                    There is nothing to free: when done, just reuse it.
+ * @param memory_len  bytes there, at least spk_stream_size()
+ * @param blob        the blob, aligned to SPK_STATE_ALIGN bytes. It is not copied: it must stay in
+ *                    place and unchanged as long as the stream is used.
+ * @param blob_len    bytes readable there
+ * @param stream      set on success
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_MEMORY, SPK_ERR_SETTING (no stream can be made of this model) or a
+ *         SPK_ERR_BLOB_ code
+ */
+SPK_CHECKED
+spk_status spk_stream_init(void *memory,
+                           size_t memory_len,
+                           const void *blob,
+                           size_t blob_len,
+                           struct spk_stream **stream);
+
+/**
+ * Says what goes in and comes out of a stream.
+ *
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT or SPK_ERR_STATE
+ */
+SPK_CHECKED
+spk_status spk_stream_inspect(struct spk_stream *stream,
+                              struct spk_stream_info *info);
+
+/**
+ * What a source is called: NUL-terminated UTF-8 in the blob, never NULL; empty when it has no name, and for what is no
+ * source or no stream.
+ */
+const char *spk_stream_group_name(struct spk_stream *stream,
+                                  uint32_t group);
+
+/**
+ * Takes samples and puts out as many of every source. Sample t that comes out, counted from the beginning of the stream,
+ * belongs to sample t - latency that went in, and is 0 before there was one. Whatever the lengths of blocks, the bits are the
+ * same. To get the end of a recording, send `latency` samples of zeros after it. Allocates nothing and does not block; the
+ * work is done at once whenever `hop` samples are complete.
+ *
+ * @param stream   from spk_stream_init()
+ * @param input    `samples` times `channels` finite numbers, in the units the model was trained in: all channels of one
+ *                 sample, then of the next
+ * @param output   filled with `samples` times `groups` numbers in the same way; must not overlap `input`
+ * @param samples  how many samples; may be 0
+ * @return SPK_OK; SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, SPK_ERR_LENGTH, SPK_ERR_OVERLAP or SPK_ERR_NOT_FINITE, and
+ *         nothing has changed; SPK_ERR_RANGE when some numbers were too large for the model: `output` is complete, with silence
+ *         where they would be
+ */
+SPK_CHECKED
+spk_status spk_stream_process(struct spk_stream *stream,
+                              const float *input,
+                              float *output,
+                              size_t samples);
+
+/**
+ * spk_stream_process() for 16-bit integers, as converters and sound files have them: 32768 is 1. What comes out louder is the
+ * largest there is.
+ *
+ * @param stream   from spk_stream_init()
+ * @param input    `samples` times `channels` integers
+ * @param output   filled with `samples` times `groups` integers; must not overlap `input`
+ * @param samples  how many samples; may be 0
+ * @return as spk_stream_process()
+ */
+SPK_CHECKED
+spk_status spk_stream_process_i16(struct spk_stream *stream,
+                                  const int16_t *input,
+                                  int16_t *output,
+                                  size_t samples);
+
+/**
+ * Begins anew, as if the stream had just been made.
+ *
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT or SPK_ERR_STATE
+ */
+SPK_CHECKED
+spk_status spk_stream_reset(struct spk_stream *stream);
 
 extern void spikelet_panic_path_survives(void);
 

@@ -49,15 +49,17 @@ impl<'a> Groups<'a> {
         let padding = latents % 2 * 2;
         let (zeros, names) = rest.split_at_checked(padding).ok_or(damaged)?;
         let groups = Self { numbers, names, len: names.iter().filter(|&&byte| byte == 0).count() };
-        let text = core::str::from_utf8(names).map_err(|_| damaged)?;
         if zeros.iter().any(|&zero| zero != 0) || names.last() != Some(&0) || groups.len > MOST_GROUPS {
             return Err(damaged);
         }
         let wrong = |field, index| Err(BlobError::Model(ModelError::Range { field, index }));
-        for (group, name) in text.split_terminator('\0').enumerate() {
-            let is_new = text.split_terminator('\0').take(group).all(|earlier| earlier != name);
-            let is_sized = !name.is_empty() && name.len() <= LONGEST_NAME;
-            if !is_new || !is_sized || name.chars().any(char::is_control) {
+        // With the NUL byte at the end of each.
+        let all = || names.split_inclusive(|&byte| byte == 0);
+        for (group, name) in all().enumerate() {
+            let is_new = all().take(group).all(|earlier| earlier != name);
+            let is_sized = name.len() > 1 && name.len() <= LONGEST_NAME + 1;
+            let text = core::str::from_utf8(name).map_err(|_| damaged)?;
+            if !is_new || !is_sized || text.chars().filter(|c| c.is_control()).count() != 1 {
                 return wrong("group names", group);
             }
         }
@@ -82,6 +84,7 @@ impl<'a> Groups<'a> {
     }
 
     /// Whether every latent is a group by itself, in order.
+    #[cfg(feature = "stream")]
     pub(crate) const fn are_latents(&self) -> bool {
         self.numbers.is_empty() && self.len != 1
     }

@@ -11,11 +11,11 @@
 //! was not changed comes back. The transform as a whole is orthogonal: white noise stays what it is, in every bin.
 //!
 //! The 2N samples are folded to N, and a cosine transform of type 4 of these is a complex Fourier transform of N/2 points
-//! between two rotations, all in place. `microfft`, the crate one would take, has a copy of its code for every length, with
-//! tables; here the length comes with the blob, so that a firmware would carry all of them. This one is a few hundred
-//! bytes for all lengths, its table 1.5 N numbers of the stream's memory. It is radix 2, since a block's inference costs some
-//! hundred times as much. Sines are polynomials in single precision: `libm` computes them in double, which most
-//! microcontrollers lack.
+//! between two rotations, all in place. The crate one would take is `microfft`: it has no path to a panic and no code of its own for
+//! any processor. But it has its code and a table once for every length, and here the length comes with the blob, so that a firmware
+//! would carry all of them, several times the flash of this one, which is one loop for all lengths; its table is 1.5 N numbers of
+//! the stream's memory. It is radix 2 since it is a small part of the work: the inference of the N points takes most. Sines are
+//! polynomials in single precision: `libm` computes them in double, which most microcontrollers lack.
 
 use crate::math::Real;
 use crate::slices::{at, exchange, row, set, span, span_mut};

@@ -7,11 +7,14 @@
 
 mod common;
 
-use common::{digest, tests_dir};
+use common::streams::{in_blocks, stream};
+use common::{digest, fnv, tests_dir};
+use spikelet::frame::{Form, Frame};
 use spikelet::model::Width;
 use spikelet::rng::Rng;
 use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind};
-use spikelet_trainer::blob;
+use spikelet_trainer::blob::{self, About};
+use spikelet_trainer::groups::Grouping;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
 
@@ -193,6 +196,52 @@ fn checked_in_models_are_those_the_code_makes() {
         println!("{} {found}", recipe.name);
         same_bytes(&folder.join(recipe.name).with_extension("digest"), found.as_bytes());
     }
+}
+
+/// Two microphones, three sources of two directions each, 16 bins: what a device hears, and the digest of what it puts out.
+#[test]
+fn the_stream_of_devices() {
+    let angles = [0.1, 0.2, 0.7, 0.8, 1.3, 1.4f64];
+    let parameters = Parameters {
+        kind: ModelKind::Gsc,
+        dims: 2,
+        latents: 6,
+        dictionary: angles.map(f64::cos).into_iter().chain(angles.map(f64::sin)).collect(),
+        prior: vec![0.15; 6],
+        slab_mean: vec![0.0; 6],
+        slab_cov: SlabCov::Diagonal(vec![1.0; 6]),
+        noise: NoiseCov::Shared(1e-3),
+    };
+    let options = Options { selected: 4, max_active: 2, ..common::exact(6) };
+    let gains: Vec<f32> = (0..16).map(|k| 1.0 + 0.5 * k as f32).collect();
+    let names = ["left", "middle", "right"].map(String::from).to_vec();
+    let groups = Grouping { names, numbers: vec![0, 0, 1, 1, 2, 2] };
+    let about = About {
+        provenance: "conformance stream",
+        frame: Some(Frame { form: Form::Transform { bins: 16, channels: 2 }, rate: 8000, centred: false }),
+        gains: &gains,
+        groups: Some(&groups),
+    };
+    let prepared = Prepared::new(&parameters, &options).unwrap();
+    let bytes = blob::write(&prepared, &parameters.slab_cov, about).unwrap();
+    let path = |extension| tests_dir().join("conformance/stream-d2h6").with_extension(extension);
+    same_bytes(&path("spk"), &bytes);
+
+    // Bursts from each direction, silence, full scale.
+    let mut rng = Rng::new(12);
+    let samples: Vec<f32> = (0..500)
+        .flat_map(|t| {
+            let (source, loud) = (t / 40 % 6, [1.0, 0.1, 0.0, 8.0][t / 100 % 4]);
+            let y = (loud * rng.normal::<f64>()).clamp(-1.0, 1.0);
+            [angles[source].cos() * y, angles[source].sin() * y].map(|y| y as f32)
+        })
+        .collect();
+    same_bytes(&path("f32"), &samples.iter().flat_map(|y| y.to_le_bytes()).collect::<Vec<u8>>());
+
+    let blob = common::streams::parse(&bytes).unwrap();
+    let output = in_blocks(&mut stream(blob, Engine::Truncated).unwrap(), &samples, &[500]);
+    let hash = fnv(&output.iter().flat_map(|y| y.to_le_bytes()).collect::<Vec<u8>>());
+    same_bytes(&path("digest"), format!("{hash:016x}\n").as_bytes());
 }
 
 #[test]

@@ -2,6 +2,7 @@
  * Good arguments accepted, bad ones refused, by every function of spikelet.h. Run under the address
  * and undefined-behaviour sanitizers and under valgrind; counts as it goes.
  */
+#include "expect.h"
 #include "model.h"
 #include "spikelet.h"
 #include <math.h>
@@ -10,17 +11,6 @@
 #include <string.h>
 
 static const int16_t integers[MODEL_DIMS];
-static int passed, failed;
-
-#define EXPECT(condition)                                                  \
-    do {                                                                   \
-        if (condition)                                                     \
-            passed++;                                                      \
-        else {                                                             \
-            failed++;                                                      \
-            printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-        }                                                                  \
-    } while (0)
 
 static void bad_blobs(unsigned char *memory, size_t size)
 {

@@ -75,16 +75,18 @@ impl Case {
     }
 }
 
-/// FNV-1a over everything inference says about every sample; `examples/firmware-c/digest.h` has the
+/// FNV-1a.
+pub fn fnv(bytes: &[u8]) -> u64 {
+    let add = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, add)
+}
+
+/// [`fnv`] over everything inference says about every sample; `examples/firmware-c/digest.h` has the
 /// same in C.
 pub fn digest(inference: &mut spikelet::Inference<'_, f32>, samples: &[f32]) -> u64 {
     let dims = inference.model().shape.dims;
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    let mut add = |bytes: &[u8]| {
-        for &byte in bytes {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    };
+    let mut said = Vec::new();
+    let mut add = |bytes: &[u8]| said.extend_from_slice(bytes);
     let mut reconstruction = vec![0.0f32; dims];
     for sample in samples.chunks_exact(dims) {
         let estimate = inference.infer(sample).expect("finite samples");
@@ -98,7 +100,7 @@ pub fn digest(inference: &mut spikelet::Inference<'_, f32>, samples: &[f32]) -> 
         inference.reconstruct(&mut reconstruction).expect("D entries");
         reconstruction.iter().for_each(|number| add(&number.to_le_bytes()));
     }
-    hash
+    fnv(&said)
 }
 
 /// The kind of model of a case.

@@ -7,6 +7,7 @@ export CARGO_TARGET_DIR=$target # one for all workspaces, so that dependencies a
 
 conformance=$root/tests/conformance
 models=(d4h6 d16h32 d64h256 bsc-d16h32 mca-d16h32 gsc-gibbs bsc-gibbs ssmca-gibbs i16-d16h32 i8-d32h64 i8-mca-d16h32 nmf-d16h32)
+stream=stream-d2h6
 
 # core, machine, triple, -icount shift (src/timer.rs says why)
 cores=(
@@ -33,7 +34,7 @@ need_tools() {
     for triple; do
         [ -d "$(rustc --print sysroot)/lib/rustlib/$triple" ] || missing+=("rust target $triple")
     done
-    for model in "${models[@]}"; do
+    for model in "${models[@]}" "$stream"; do
         [ -f "$conformance/$model.spk" ] || missing+=("file tests/conformance/$model.spk")
         [ -f "$conformance/$model.f32" ] || missing+=("file tests/conformance/$model.f32")
     done

@@ -6,6 +6,7 @@ use crate::{Error, Result};
 use serde::Serialize;
 use spikelet::blob::{ALIGN, Blob, ENTRY_LEN, Kind, Slab, VERSION};
 use spikelet::model::{Model, StateTable, States};
+use spikelet::stream::stream_bytes;
 use spikelet::{Gibbs, gibbs_state_bytes};
 use std::path::PathBuf;
 
@@ -44,6 +45,8 @@ struct Facts<'a> {
     gram_stored: bool,
     blob_bytes: usize,
     arena_bytes: usize,
+    /// RAM of a stream; none where there can be no stream.
+    stream_bytes: Option<usize>,
     /// Multiply-adds per sample.
     operations: u64,
     operations_by_stage: Stages,
@@ -138,6 +141,7 @@ impl<'a> Facts<'a> {
             gram_stored: model.gram.is_some(),
             blob_bytes: blob.byte_len(),
             arena_bytes: arena_bytes(shape),
+            stream_bytes: Some(stream_bytes(blob)).filter(|&bytes| bytes > 0),
             operations: operations.total(),
             operations_by_stage: Stages {
                 projection: operations.projection,
@@ -190,7 +194,13 @@ impl<'a> Facts<'a> {
             ("noise, slab", format!("{}, {}", self.noise, self.slab)),
             ("encoding", self.encoding.into()),
             ("flash", format!("{} bytes (Gram matrix stored: {})", self.blob_bytes, yes(self.gram_stored))),
-            ("RAM per stream", format!("{} bytes", self.arena_bytes)),
+            (
+                "RAM",
+                match self.stream_bytes {
+                    Some(bytes) => format!("{} bytes, {bytes} for a stream", self.arena_bytes),
+                    None => format!("{} bytes", self.arena_bytes),
+                },
+            ),
             ("multiply-adds", format!("{} per sample", self.operations)),
             ("  projection", stages.projection.to_string()),
             ("  selection", stages.selection.to_string()),

@@ -6,8 +6,9 @@
 use super::model_file::{arena_bytes, names};
 use super::output::printable;
 use crate::{Error, Result};
-use spikelet::Shape;
 use spikelet::blob::Blob;
+use spikelet::stream::stream_bytes;
+use spikelet::{Shape, Stream};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -82,7 +83,7 @@ pub(super) fn c_header(symbol: &Symbol, blob: &Blob<'_>, bytes: &[u8]) -> String
 
 #define {upper}_BLOB_SIZE {blob_size}UL  /* bytes of flash */
 #define {upper}_STATE_SIZE {state_size}UL /* bytes of memory that spk_init() needs */
-#define {upper}_DIMS {dims}        /* entries of a sample */
+{stream}#define {upper}_DIMS {dims}        /* entries of a sample */
 #define {upper}_LATENTS {latents}     /* sources */
 #define {upper}_SELECTED {selected}    /* latents kept per sample */
 #define {upper}_MAX_ACTIVE {max_active}  /* most of them on at once */
@@ -95,6 +96,12 @@ pub(super) fn c_header(symbol: &Symbol, blob: &Blob<'_>, bytes: &[u8]) -> String
 ",
         blob_size = bytes.len(),
         state_size = arena_bytes(blob.model().shape),
+        stream = match stream_bytes(blob) {
+            0 => String::new(),
+            bytes => format!(
+                "#define {upper}_STREAM_SIZE {bytes}UL /* bytes of memory that spk_stream_init() needs */\n"
+            ),
+        },
         numbers = numbers(bytes),
     )
 }
@@ -115,7 +122,7 @@ pub(super) fn rust_module(symbol: &Symbol, blob: &Blob<'_>, bytes: &[u8]) -> Str
 
 /// Numbers of memory that `Inference::new` needs.
 pub const {upper}_ARENA_LEN: usize = {arena_len};
-/// Entries of a sample.
+{stream}/// Entries of a sample.
 pub const {upper}_DIMS: usize = {dims};
 /// Sources.
 pub const {upper}_LATENTS: usize = {latents};
@@ -132,6 +139,12 @@ pub static {upper}: spikelet::Aligned<{blob_size}> = spikelet::Aligned::new(&[
 {numbers}]);
 ",
         arena_len = blob.model().arena_len(),
+        stream = match Stream::memory_len(blob) {
+            0 => String::new(),
+            len => format!(
+                "/// Numbers of memory that `Stream::new` needs.\npub const {upper}_STREAM_LEN: usize = {len};\n"
+            ),
+        },
         states = blob.model().shape.states(),
         blob_size = bytes.len(),
         numbers = numbers(bytes),

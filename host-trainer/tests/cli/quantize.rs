@@ -106,6 +106,28 @@ fn figures_are_those_of_eval() {
 }
 
 #[test]
+fn what_a_stream_needs_is_carried_on() {
+    let desk = Desk::new();
+    let model = crate::common::tests_dir().join("conformance/stream-d2h6.spk");
+    desk.good(&format!("quantize {} --encoding i16 --out q.spk", model.display()));
+    let [before, after] = [model, desk.path("q.spk")].map(|path| {
+        let json: Value =
+            serde_json::from_str(&desk.good(&format!("inspect {} --json", path.display()))).unwrap();
+        let blob = crate::common::streams::parse(&fs::read(path).unwrap()).unwrap();
+        assert_eq!(blob.gains()[15], 8.5);
+        assert_eq!((blob.groups().of(3), blob.groups().of(4)), (1, 2));
+        [&json["groups"], &json["rate"], &json["frame"], &json["stream_bytes"]].map(Value::clone)
+    });
+    assert_eq!(before, after);
+    assert_eq!(after[0], serde_json::json!(["left", "middle", "right"]));
+    assert_eq!((after[1].as_u64(), after[3].as_u64()), (Some(8000), Some(2744)));
+    let text = desk.good("inspect q.spk");
+    assert!(text.contains("left, middle, right") && text.contains("16 bins, 2 channels"), "{text}");
+    desk.good("export q.spk --format c --name duo --out duo.h");
+    assert!(fs::read_to_string(desk.path("duo.h")).unwrap().contains("#define DUO_STREAM_SIZE 2744UL"));
+}
+
+#[test]
 fn what_cannot_be_quantized() {
     let desk = desk(&Case::load("gsc_exact_d4"));
     desk.good("quantize m.spk --encoding i16 --out q.spk");

@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use spikelet::blob::crc32;
-use spikelet::{Blob, Inference};
+use spikelet::{Blob, Engine, Inference, Stream};
 
 fuzz_target!(|data: &[u8]| {
     let mut words = vec![0u64; data.len().div_ceil(8)];
@@ -43,5 +43,28 @@ fn run(words: &[u64], len: usize) {
             assert!(found.evidence.is_finite());
         }
         inference.reconstruct(&mut out).expect("D entries");
+    }
+    stream(blob);
+}
+
+/// Names that C can read, and a stream, if there can be one, that gives numbers whatever it is given.
+fn stream(blob: Blob<'_>) {
+    let groups = blob.groups();
+    assert!((0..blob.model().shape.latents).all(|latent| groups.of(latent) < groups.len()));
+    assert!((0..groups.len().min(100)).all(|group| groups.is_named() != groups.name(group).is_empty()));
+    assert!(blob.gains().iter().all(|&gain| gain > 0.0));
+    let (len, engine) = (Stream::memory_len(&blob), Engine::of_kind(blob.kind()));
+    if len > 100_000 {
+        return;
+    }
+    let mut memory = vec![0.0; len];
+    let Ok(mut stream) = Stream::new(blob, engine, &mut memory) else { return };
+    // A burst of work may be thousands of points: few of them say as much.
+    let samples = (stream.hop() + 3).min(100);
+    let mut output = vec![f32::NAN; samples * stream.groups()];
+    for scale in [1.0, 1e30] {
+        let input: Vec<f32> = (0..samples * stream.channels()).map(|i| scale * (i % 7) as f32).collect();
+        let _ = stream.process(&input, &mut output);
+        assert!(output.iter().all(|y| y.is_finite()));
     }
 }
