@@ -20,6 +20,7 @@ mod inspect;
 mod model_file;
 mod output;
 mod quantize;
+mod report;
 mod results;
 mod sampling;
 mod source_text;
@@ -58,6 +59,7 @@ enum Command {
     Inspect(inspect::Inspect),
     Eval(eval::Eval),
     Quantize(quantize::Quantize),
+    Report(report::Report),
     Export(export::Export),
     Demo(demo::Demo),
 }
@@ -80,6 +82,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(command) => command.run(),
         Command::Eval(command) => command.run(),
         Command::Quantize(command) => command.run(),
+        Command::Report(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Demo(command) => command.run(),
     };
