@@ -3,11 +3,11 @@
 use super::digits::{bytes, count, fixed, number, percent};
 use super::examples::Sample;
 use super::page::{escaped, hint, paragraph, section, table};
+use crate::Result;
 use crate::commands::inspect::Facts;
 use crate::commands::model_file::ModelFile;
 use crate::commands::output::Progress;
 use crate::commands::quantize::encode;
-use crate::{Error, Result};
 use spikelet::model::{Dictionary, Width};
 use std::path::Path;
 
@@ -62,7 +62,10 @@ pub(super) fn encodings(file: &ModelFile, name: &Path, sample: Option<&Sample>) 
         let small = ModelFile::new(format!("{} as {label}", name.display()), &encoded);
         let mut row = [vec![label.to_string()], flash(encoded.len())].concat();
         if let Some(sample) = sample {
-            row.extend(losses(sample, [file, &small], &mut progress)?);
+            let (before, after) = losses(sample, [file, &small], &mut progress)?;
+            rows[0].truncate(row.len());
+            rows[0].extend(before);
+            row.extend(after);
         }
         rows.push(row);
     }
@@ -89,17 +92,25 @@ pub(super) fn encodings(file: &ModelFile, name: &Path, sample: Option<&Sample>) 
     Ok(section("integers", "Integers", &(body + &refused)))
 }
 
-/// KL, agreement, signal over error, loss and change of free energy.
-fn losses(sample: &Sample, files: [&ModelFile; 2], progress: &mut Progress) -> Result<Vec<String>, Error> {
+/// KL, agreement, signal over error, loss and change of free energy: of the first model, for which most are nothing, and of
+/// the second.
+fn losses(
+    sample: &Sample,
+    files: [&ModelFile; 2],
+    progress: &mut Progress,
+) -> Result<(Vec<String>, Vec<String>)> {
     let models = [files[0].blob()?.model(), files[1].blob()?.model()];
     let comparison = sample.compare(models, progress)?;
     let db = |value: Option<f64>| value.map_or("—".into(), |db| format!("{} dB", fixed(db, 2)));
     let [before, after] = comparison.free_energy();
-    Ok(vec![
+    let none = || "—".to_string();
+    let first = vec![none(), none(), db(comparison.snr_db()[0]), none(), none()];
+    let second = vec![
         number(comparison.kl().max(0.0)),
         percent(comparison.map_agreement()),
         db(comparison.snr_db()[1]),
         comparison.loss_db().map_or("—".into(), |loss| format!("{} dB", fixed(loss, 3))),
         fixed(after - before, 4),
-    ])
+    ];
+    Ok((first, second))
 }

@@ -60,7 +60,7 @@ fn grid(told: &Description, cells: &Cells, shown: &[usize]) -> String {
         (Look::Waveform, _) => String::new(),
         (Look::Picture { .. }, true) => " Blue is above zero, orange below, the ground is zero.".into(),
         (Look::Picture { .. }, false) => {
-            " The darker the colour on a light page, the larger the number; the ground is zero.".into()
+            " The stronger the colour, the larger the number; the ground is zero.".into()
         }
         (_, true) => " Blue is above zero, orange below.".into(),
         (_, false) => String::new(),
@@ -75,10 +75,10 @@ fn grid(told: &Description, cells: &Cells, shown: &[usize]) -> String {
             let length = told.rate.map_or(String::new(), |rate| {
                 format!(", {:.1} ms at {rate} samples a second", 1000.0 * dims as f64 / rate)
             });
-            format!("Every latent adds a waveform of {dims} samples{length}.")
+            format!("Every latent is a waveform of {dims} samples{length}.")
         }
         Look::Picture { width, height } => {
-            format!("Every latent adds a picture of {width} × {height} pixels.")
+            format!("Every latent is a picture of {width} × {height} pixels.")
         }
     };
     let caption = format!(
@@ -97,7 +97,17 @@ fn word(look: Look) -> &'static str {
 
 /// Directions in two dimensions, all on one scale.
 fn plane(told: &Description, shown: &[usize]) -> String {
-    let columns: Vec<(usize, Vec<f64>)> = shown.iter().map(|&latent| (latent, told.column(latent))).collect();
+    // As long as the latent is strong: W and the slab can share its scale in any way.
+    let parameters = &told.parameters;
+    let strengths: Vec<f64> = match parameters.kind.kind().has_slab() {
+        true => {
+            let pairs = parameters.slab_mean.iter().zip(parameters.slab_variances());
+            pairs.map(|(mu, psi2)| mu.hypot(psi2.sqrt())).collect()
+        }
+        false => vec![1.0; parameters.latents],
+    };
+    let scaled = |latent: usize| told.column(latent).into_iter().map(|w| w * strengths[latent]).collect();
+    let columns: Vec<(usize, Vec<f64>)> = shown.iter().map(|&latent| (latent, scaled(latent))).collect();
     // The largest entry first, so that squares stay finite.
     let entry = columns.iter().map(|(_, w)| largest(w)).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let length = |w: &[f64]| (w[0] / entry).hypot(w[1] / entry);
@@ -122,7 +132,7 @@ fn plane(told: &Description, shown: &[usize]) -> String {
         2.0 * SIDE
     );
     let caption = "Every latent is a direction: how strongly it shows in the first dimension (across) and in the second (up), \
-                   for a strength of one. Where latents can have strengths of both signs, data lie along the dotted part as well. \
+                   as long as it is strong when on. Where latents can have strengths of both signs, data lie along the dotted part as well. \
                    Directions that lie close together are hard to tell apart.";
     figure(&html, caption)
 }

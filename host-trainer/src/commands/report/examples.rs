@@ -28,6 +28,13 @@ const RANKS: [f64; 6] = [0.98, 0.9, 0.75, 0.5, 0.25, 0.1];
 /// Latents that an example lists.
 const MOST_LATENTS: usize = 6;
 
+/// What the two colours are.
+const KEY: &str =
+    " <span class=\"key k2\"></span>data <span class=\"key k1\"></span>what the model explains of it";
+
+/// Latents that are less probable are left out of an example.
+const LEAST: f32 = 0.005;
+
 /// Points of a file, with their numbers in it.
 #[derive(Debug)]
 pub(super) struct Sample {
@@ -101,25 +108,28 @@ pub(super) fn html(sample: &Sample, model: Model<'_, f32>, cells: Cells) -> Resu
     let drawn = if matches!(engine, Engine::Gibbs(_)) { " Its posterior is drawn by sampling." } else { "" };
     let mut body = paragraph(format_args!(
         "What the model makes of single points, by the code that runs on the device.{drawn} They were chosen from {} by their \
-         energy alone, from loud to quiet. <span class=\"key k2\"></span>data <span class=\"key k1\"></span>what the model \
-         explains of it",
-        sample.words()
+         energy alone, from loud to quiet.{}",
+        sample.words(),
+        if cells.overlay() { KEY } else { "" }
     ));
     let cells = Cells { signed: sample.values.iter().any(|&y| y < 0.0) || cells.signed, ..cells };
     for at in sample.examples() {
         let point = &sample.values[at * sample.dims..][..sample.dims];
         let number = sample.numbers[at];
         let posterior = engine::infer_part(model, engine, point, number, &sample.name, true)?;
-        body += &example(number, point, &posterior, cells);
+        body += &example(number, point, &posterior, cells, model.shape.kind.has_slab());
     }
-    body += &hint(
-        "On: the probability that the latent is on, given the point; close to 0 or 100 % the model is sure. Strength: its \
-         posterior mean and standard deviation, zero where it is off included.",
-    );
+    let strength = match model.shape.kind.has_slab() {
+        true => " Strength: its posterior mean and standard deviation, zero where it is off included.",
+        false => "",
+    };
+    body += &hint(format_args!(
+        "On: the probability that the latent is on, given the point; close to 0 or 100 % the model is sure.{strength}"
+    ));
     Ok(section("examples", "Examples", &body))
 }
 
-fn example(number: usize, point: &[f64], posterior: &Posteriors, cells: Cells) -> String {
+fn example(number: usize, point: &[f64], posterior: &Posteriors, cells: Cells, slab: bool) -> String {
     let explained: Vec<f64> = posterior.reconstruction.iter().map(|&x| f64::from(x)).collect();
     let scale = largest(point).max(largest(&explained));
     let words = |what: &str| format!("{what} of point {number}");
@@ -143,7 +153,7 @@ fn example(number: usize, point: &[f64], posterior: &Posteriors, cells: Cells) -
         "<div class=\"example\"><h3>Point {} <small>· {}</small></h3>\n{picture}\n{}</div>\n",
         count(number as u64),
         left(point, &explained),
-        latents(posterior)
+        latents(posterior, slab)
     )
 }
 
@@ -159,27 +169,59 @@ fn left(point: &[f64], explained: &[f64]) -> String {
 }
 
 /// The latents most likely on, with strength and certainty.
-fn latents(posterior: &Posteriors) -> String {
+fn latents(posterior: &Posteriors, slab: bool) -> String {
     let activity = &posterior.activity;
     let mut order: Vec<usize> = (0..activity.len()).collect();
     order.sort_by(|&a, &b| activity[b].total_cmp(&activity[a]).then(a.cmp(&b)));
+    let certain = order.iter().filter(|&&latent| activity[latent] >= LEAST).count();
+    if certain == 0 {
+        return hint("No latent is on: all of it is noise to the model.");
+    }
     let mut rows = String::new();
-    for &latent in order.iter().take(MOST_LATENTS) {
+    for &latent in order.iter().take(certain.min(MOST_LATENTS)) {
         let [on, mean, variance] =
             [activity, &posterior.mean, &posterior.variance].map(|values| f64::from(values[latent]));
         let width = (1000.0 * on).clamp(0.0, 1000.0);
+        let strength = match slab {
+            true => format!("<td class=\"n\">{}</td>", with_error(mean, variance.max(0.0).sqrt())),
+            false => String::new(),
+        };
         let _ = writeln!(
             rows,
             "<tr><th scope=\"row\">{latent}</th><td class=\"meter\"><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" \
              aria-hidden=\"true\"><path class=\"bar\" d=\"M0 0h{width:.0}v10h-{width:.0}z\"/></svg></td>\
-             <td class=\"n\">{} %</td><td class=\"n\">{} ± {}</td></tr>",
+             <td class=\"n\">{} %</td>{strength}</tr>",
             fixed(100.0 * on, 1),
-            number(mean),
-            number(variance.max(0.0).sqrt())
         );
     }
+    let more = match certain.saturating_sub(MOST_LATENTS) {
+        0 => String::new(),
+        more => hint(format_args!("and {more} more")),
+    };
+    let strength = if slab { "<th scope=\"col\" class=\"n\">strength</th>" } else { "" };
     format!(
         "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">latent</th><th scope=\"col\" colspan=\"2\" class=\"n\">on</th>\
-         <th scope=\"col\" class=\"n\">strength</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>"
+         {strength}</tr></thead>\n<tbody>\n{rows}</tbody></table>{more}</div>"
     )
+}
+
+/// A mean and its standard deviation, both to two digits of the latter.
+fn with_error(mean: f64, deviation: f64) -> String {
+    let decimals = (1.0 - deviation.log10().floor()).clamp(0.0, 12.0) as usize;
+    match (1e-4..1e6).contains(&deviation) && mean.abs() < 1e6 {
+        true => format!("{} ± {}", fixed(mean, decimals), fixed(deviation, decimals)),
+        false => format!("{} ± {}", number(mean), number(deviation)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_error;
+
+    #[test]
+    fn digits_follow_the_deviation() {
+        assert_eq!(with_error(-1.84234, 0.0742), "−1.842 ± 0.074");
+        assert_eq!(with_error(123.456, 12.3), "123 ± 12");
+        assert_eq!(with_error(1.0, 0.0), "1.000 ± 0");
+    }
 }

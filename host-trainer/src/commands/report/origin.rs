@@ -75,7 +75,7 @@ fn sentence(told: &Description) -> String {
     let how = match told.parameters.kind {
         ModelKind::Gsc => {
             format!(
-                "the sum of {many} learned {part}, each at its own strength, and noise. A source that is off adds nothing"
+                "the sum of {many} learned {part}, each at its own strength, and noise. What is off adds nothing"
             )
         }
         ModelKind::Bsc => format!("the sum of {many} learned {part}, each of them just on or off, and noise"),
@@ -93,9 +93,11 @@ fn sentence(told: &Description) -> String {
             "made by {many} learned {part}, each at its own strength: in each place the strongest shows and masks the others. Noise is added"
         ),
     };
-    format!(
-        "This model takes every {sample} as {how}. Given one, it says which are on, how strong they are, and how sure that is."
-    )
+    let says = match told.parameters.kind.kind().has_slab() {
+        true => "which are on, how strong they are, and how sure that is",
+        false => "which are on, and how sure that is",
+    };
+    format!("This model takes every {sample} as {how}. Given one, it says {says}.")
 }
 
 fn mean_noise(told: &Description) -> f64 {

@@ -16,6 +16,9 @@ pub(super) const UNITS: f64 = 1000.0;
 /// Points of a curve that are drawn; of longer ones the extremes of as many parts.
 const MOST_POINTS: usize = 600;
 
+/// Places that have a name each; on a phone, more would run into each other.
+const MOST_NAMES: usize = 12;
+
 /// A range of values, where its ticks are and what it shows.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
@@ -23,6 +26,8 @@ pub(super) struct Axis {
     high: f64,
     label: String,
     percent: bool,
+    /// Words at 1, 2, 3 and so on, in place of ticks.
+    names: Vec<String>,
 }
 
 impl Axis {
@@ -37,13 +42,22 @@ impl Axis {
             room if room > 1e-12 * low.abs().max(high.abs()) && room.is_finite() => room,
             _ => 0.5 * low.abs().max(high.abs()).clamp(1e-300, 1e300),
         };
-        Self { low: low - room, high: high + room, label: label.into(), percent: false }
+        Self { label: label.into(), ..Self::between(low - room, high + room, "") }
     }
 
     /// From one number to another.
     pub fn between(low: f64, high: f64, label: &str) -> Self {
         let high = if high > low { high } else { low + 1.0 };
-        Self { low, high, label: label.into(), percent: false }
+        Self { low, high, label: label.into(), percent: false, names: Vec::new() }
+    }
+
+    /// One place for each of `names`, at 1, 2, 3 and so on; where they are too many for words, ticks count them.
+    pub fn places(names: impl ExactSizeIterator<Item = usize>, label: &str) -> Self {
+        let axis = Self::between(0.5, names.len() as f64 + 0.5, label);
+        match names.len() {
+            0..=MOST_NAMES => Self { names: names.map(|name| name.to_string()).collect(), ..axis },
+            _ => axis,
+        }
     }
 
     /// Values are parts of one, and written in percent.
@@ -60,9 +74,12 @@ impl Axis {
 
     /// A few round values in the range, and how they are written.
     fn ticks(&self) -> Vec<(f64, String)> {
+        if !self.names.is_empty() {
+            return self.names.iter().enumerate().map(|(at, name)| (at as f64 + 1.0, name.clone())).collect();
+        }
         let scale = if self.percent { 100.0 } else { 1.0 };
         let (low, high) = (scale * self.low, scale * self.high);
-        let rough = (high - low) / 4.0;
+        let rough = (high - low) / 5.0;
         if !(rough.is_finite() && rough > 0.0) {
             return vec![(self.low, number(self.low)), (self.high, number(self.high))];
         }
@@ -135,7 +152,7 @@ impl Plot {
     /// An upright line with a word at its top.
     pub fn limit(&mut self, x: f64, word: &str) {
         let at = self.at(x, 0.0).0;
-        let left = if at > 0.6 * UNITS { " left" } else { "" };
+        let left = if at > 0.45 * UNITS { " left" } else { "" };
         let _ = writeln!(self.marks, "<path class=\"limit\" d=\"M{at:.1} 0V{UNITS}\"/>");
         let _ =
             writeln!(self.tags, "<span class=\"tag{left}\" style=\"left:{:.2}%\">{word}</span>", at / 10.0);
@@ -146,8 +163,12 @@ impl Plot {
         let _ = writeln!(self.marks, "<path class=\"{class}\" d=\"{d}\"/>");
     }
 
-    /// HTML; `title` says in words what is drawn, `class` may be ` low`.
+    /// HTML; `title` says in words what is drawn, `class` may be ` low`. Few places need less than the whole width.
     pub fn html(&self, title: &str, class: &str) -> String {
+        let width = match self.x.names.len() {
+            0 => String::new(),
+            places => format!(" style=\"max-width:{}rem\"", 9 + 4 * places),
+        };
         let (mut rules, mut spans) = (String::new(), self.tags.clone());
         for (value, text) in self.y.ticks() {
             let y = UNITS * (1.0 - self.y.place(value));
@@ -162,7 +183,7 @@ impl Plot {
         }
         let title = escaped(title);
         format!(
-            "<div class=\"plot\"><div class=\"upright\">{}</div><div class=\"area{class}\">\n\
+            "<div class=\"plot\"{width}><div class=\"upright\">{}</div><div class=\"area{class}\">\n\
              <svg role=\"img\" aria-label=\"{title}\" viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\"><title>{title}</title>\n\
              <path class=\"rule\" d=\"{rules}\"/>\n<path class=\"axis\" d=\"M0 {UNITS}H{UNITS}{small}\"/>\n{}</svg>\n{spans}</div>\
              <div class=\"across\">{}</div></div>\n",
@@ -235,7 +256,7 @@ mod tests {
     #[test]
     fn ticks_are_round() {
         let texts = |axis: Axis| axis.ticks().into_iter().map(|(_, text)| text).collect::<Vec<_>>();
-        assert_eq!(texts(Axis::between(0.0, 100.0, "")), ["0", "50", "100"]);
+        assert_eq!(texts(Axis::between(0.0, 100.0, "")), ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(texts(Axis::between(-1.0, 1.0, "")), ["−1.0", "−0.5", "0.0", "0.5", "1.0"]);
         assert_eq!(texts(Axis::between(0.0, 0.4, "").in_percent()), ["0 %", "10 %", "20 %", "30 %", "40 %"]);
     }

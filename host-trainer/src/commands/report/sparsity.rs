@@ -34,10 +34,11 @@ fn at_once(told: &Description) -> String {
     let chances = chances(&told.parameters.prior);
     // As far as there is anything to see.
     let end = chances.iter().rposition(|&p| p > 1e-3).unwrap_or(0).max(3).min(chances.len() - 1);
-    let bars: Vec<_> = chances[..=end].iter().enumerate().map(|(k, &p)| (k as f64, p)).collect();
+    // Places are counted from 1, numbers of latents from 0.
+    let bars: Vec<_> = chances[..=end].iter().enumerate().map(|(k, &p)| (k as f64 + 1.0, p)).collect();
     let most = chances.iter().fold(0.0, |most: f64, &p| most.max(p));
     let mut plot = Plot::new(
-        Axis::between(-0.6, end as f64 + 0.6, "latents on at once"),
+        Axis::places(0..end + 1, "latents on at once"),
         Axis::between(0.0, 1.08 * most, "part of the samples").in_percent(),
     );
     plot.bars(&bars, 0.8);
@@ -45,7 +46,7 @@ fn at_once(told: &Description) -> String {
     let mut caption = String::from("How many latents are on at once, by the model's own prior.");
     if let Some(limit) = limit.filter(|&limit| limit < told.parameters.latents as u64) {
         if limit <= end as u64 {
-            plot.limit(limit as f64 + 0.5, "most that inference tries");
+            plot.limit(limit as f64 + 1.5, "inference stops here");
         }
         let kept: f64 = chances.iter().take(limit as usize + 1).sum();
         caption += &format!(
@@ -73,7 +74,8 @@ fn chances(prior: &[f64]) -> Vec<f64> {
 /// How often each latent is on.
 fn usage(told: &Description) -> String {
     let prior = &told.parameters.prior;
-    let sorted: Vec<f64> = told.by_usage().into_iter().map(|latent| prior[latent]).collect();
+    let order = told.by_usage();
+    let sorted: Vec<f64> = order.iter().map(|&latent| prior[latent]).collect();
     let (most, least) = (sorted[0], sorted[sorted.len() - 1]);
     let caption = match most == least {
         true => format!("All latents share one prior: each is on {} of the time.", percent(most)),
@@ -88,7 +90,7 @@ fn usage(told: &Description) -> String {
         return paragraph(caption);
     }
     let mut plot = Plot::new(
-        Axis::between(0.5, sorted.len() as f64 + 0.5, "latents, the busiest first"),
+        Axis::places(order.iter().copied(), "latents, the busiest first"),
         Axis::between(0.0, 1.08 * most, "on").in_percent(),
     );
     let points: Vec<_> = sorted.iter().enumerate().map(|(at, &pi)| (at as f64 + 1.0, pi)).collect();

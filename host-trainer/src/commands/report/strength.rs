@@ -43,7 +43,7 @@ fn strength(told: &Description) -> String {
         .map(|(at, &latent)| (at as f64 + 1.0, parameters.slab_mean[latent]))
         .collect();
     let mut plot = Plot::new(
-        Axis::between(0.5, order.len() as f64 + 0.5, "latents, the busiest first"),
+        Axis::places(order.iter().copied(), "latents, the busiest first"),
         Axis::over(spans.iter().flat_map(|s| [s.1, s.2]).chain([0.0]), "strength when on"),
     );
     plot.whiskers(&spans);
@@ -87,7 +87,7 @@ fn noise(told: &Description) -> String {
         _ => {
             let points: Vec<_> = deviations.iter().enumerate().map(|(d, &v)| (d as f64 + 1.0, v)).collect();
             let mut plot = Plot::new(
-                Axis::between(0.5, deviations.len() as f64 + 0.5, "dimension"),
+                Axis::places(0..deviations.len(), "dimension"),
                 Axis::between(0.0, 1.08 * high, "standard deviation"),
             );
             match deviations.len() {

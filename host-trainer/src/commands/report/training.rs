@@ -5,6 +5,9 @@ use super::digits::{count, fixed, number};
 use super::page::{figure, hint, section};
 use super::plot::{Axis, Plot};
 
+/// Iterations that are shown once more, on their own scale.
+const LAST: usize = 3;
+
 /// The last free energy, for one point if it is known how many there were.
 pub(super) fn last(told: &Description) -> Option<f64> {
     told.history.last().map(|step| step.free_energy / divisor(told))
@@ -46,7 +49,7 @@ pub(super) fn html(told: &Description) -> String {
     if let [.., before, end] = per_point[..]
         && cold < per_point.len() - 1
     {
-        caption += &format!("; the last one gained {}", number(end.1 - before.1));
+        caption += &format!("; the last one changed it by {}", number(end.1 - before.1));
     }
     caption +=
         ". A curve that is flat at its end has come to rest; one that still climbs wants more iterations.";
@@ -60,5 +63,22 @@ pub(super) fn html(told: &Description) -> String {
     if let (Some(start), Some(starts)) = (told.start, told.count("restarts").filter(|&starts| starts > 1)) {
         caption += &format!(" Of {starts} starts this is number {}, the one that was kept.", start + 1);
     }
-    section("training", "Training", &figure(&plot.html(&title, ""), &caption))
+    // Far from the start, the first steps leave no room for the last.
+    let (mut plots, tail) =
+        (plot.html(&title, ""), per_point.len() - (per_point.len() / LAST).max(2).min(per_point.len()));
+    if tail >= cold.max(1) {
+        let (x, y) = (|step: &(f64, f64)| step.0, |step: &(f64, f64)| step.1);
+        let end = &per_point[tail..];
+        let mut near = Plot::new(
+            Axis::between(end.first().map_or(0.0, x), end.last().map_or(1.0, x), "iteration"),
+            Axis::over(end.iter().map(y), "the last part of it"),
+        );
+        near.curve(end, "one");
+        near.dots(&end[end.len() - 1..]);
+        plots = format!(
+            "<div class=\"beside\">{plots}{}</div>\n",
+            near.html("the last iterations on their own scale", "")
+        );
+    }
+    section("training", "Training", &figure(&plots, &caption))
 }
