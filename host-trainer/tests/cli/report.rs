@@ -111,7 +111,7 @@ fn directions_waveforms_and_pictures() {
         &html,
         &[
             "waveform of latent 3",
-            "2.0 ms at 8000 samples",
+            "2.000 ms at 8000 samples",
             "data and explanation of point",
             "same best state",
         ],

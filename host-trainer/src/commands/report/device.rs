@@ -29,6 +29,7 @@ pub(super) fn cost(facts: &Facts<'_>) -> String {
         let word = format!("multiply-adds, if it is sampled instead with {} sweeps", gibbs.sweeps);
         rows.push(row("Sampled", count(gibbs.operations), &word));
     }
+    // Instructions differ from core to core: a table with a row for each belongs below this one.
     let body = table("", &["", "#", ""], &rows)
         + &hint(
             "Bounds, the same on every core; <code>./tests/cost</code> counts instructions of reference models on each.",

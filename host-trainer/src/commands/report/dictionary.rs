@@ -2,7 +2,7 @@
 
 use super::cell::{Cells, Layer, largest};
 use super::description::{Description, Look};
-use super::digits::{count, percent};
+use super::digits::{count, number, percent};
 use super::page::{figure, hint, section};
 use std::fmt::Write;
 
@@ -73,7 +73,7 @@ fn grid(told: &Description, cells: &Cells, shown: &[usize]) -> String {
         }
         Look::Waveform => {
             let length = told.rate.map_or(String::new(), |rate| {
-                format!(", {:.1} ms at {rate} samples a second", 1000.0 * dims as f64 / rate)
+                format!(", {} ms at {} samples a second", number(1000.0 * dims as f64 / rate), number(rate))
             });
             format!("Every latent is a waveform of {dims} samples{length}.")
         }

@@ -200,7 +200,7 @@ fn latents(posterior: &Posteriors, slab: bool) -> String {
     };
     let strength = if slab { "<th scope=\"col\" class=\"n\">strength</th>" } else { "" };
     format!(
-        "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">latent</th><th scope=\"col\" colspan=\"2\" class=\"n\">on</th>\
+        "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">latent</th><th scope=\"col\">on</th><td></td>\
          {strength}</tr></thead>\n<tbody>\n{rows}</tbody></table>{more}</div>"
     )
 }

@@ -120,12 +120,15 @@ pub(super) fn html(told: &Description, json: &Path, blob: Option<&Facts<'_>>) ->
         row("time", format!("{} s for this start, {} s an iteration", number(step.seconds), number(each)));
     }
     let made = table("", &["", ""], &rows);
-    let settings: Vec<_> = told
+    let settings: String = told
         .settings
         .iter()
-        .map(|(name, value)| vec![escaped(&name.replace('_', " ")), setting(value)])
+        .map(|(name, value)| {
+            format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(&name.replace('_', " ")), setting(value))
+        })
         .collect();
-    let body = warnings(told) + &made + "<h3>Settings</h3>\n" + &table("", &["", ""], &settings);
+    let body =
+        format!("{}{made}<h3>Settings</h3>\n<dl class=\"settings\">\n{settings}</dl>\n", warnings(told));
     section("made", "How it was made", &body)
 }
 
@@ -137,7 +140,7 @@ fn setting(value: &Value) -> String {
         Value::Bool(false) => "no".into(),
         Value::Number(number) => match number.as_u64() {
             Some(whole) => count(whole),
-            None => escaped(&number.to_string()),
+            None => number.as_f64().map_or_else(|| escaped(&number.to_string()), |value| value.to_string()),
         },
         Value::String(text) => escaped(text),
         Value::Array(values) if values.is_empty() => "none".into(),

@@ -26,6 +26,8 @@ pub(super) struct Axis {
     high: f64,
     label: String,
     percent: bool,
+    /// Whether there is nothing between whole numbers.
+    whole: bool,
     /// Words at 1, 2, 3 and so on, in place of ticks.
     names: Vec<String>,
 }
@@ -48,7 +50,7 @@ impl Axis {
     /// From one number to another.
     pub fn between(low: f64, high: f64, label: &str) -> Self {
         let high = if high > low { high } else { low + 1.0 };
-        Self { low, high, label: label.into(), percent: false, names: Vec::new() }
+        Self { low, high, label: label.into(), percent: false, whole: false, names: Vec::new() }
     }
 
     /// One place for each of `names`, at 1, 2, 3 and so on; where they are too many for words, ticks count them.
@@ -56,8 +58,13 @@ impl Axis {
         let axis = Self::between(0.5, names.len() as f64 + 0.5, label);
         match names.len() {
             0..=MOST_NAMES => Self { names: names.map(|name| name.to_string()).collect(), ..axis },
-            _ => axis,
+            _ => axis.in_whole(),
         }
+    }
+
+    /// Values are counts, and ticks too.
+    pub fn in_whole(self) -> Self {
+        Self { whole: true, ..self }
     }
 
     /// Values are parts of one, and written in percent.
@@ -85,7 +92,7 @@ impl Axis {
         }
         let unit = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * unit).find(|&step| step >= rough * 0.99);
-        let step = step.unwrap_or(10.0 * unit);
+        let step = step.unwrap_or(10.0 * unit).max(if self.whole { 1.0 } else { 0.0 });
         let decimals = (-step.log10().floor()).clamp(0.0, 300.0) as usize;
         let first = (low / step - 1e-9).ceil();
         let text = |value: f64| match decimals <= 6 && value.abs() < 1e6 {
@@ -257,6 +264,7 @@ mod tests {
     fn ticks_are_round() {
         let texts = |axis: Axis| axis.ticks().into_iter().map(|(_, text)| text).collect::<Vec<_>>();
         assert_eq!(texts(Axis::between(0.0, 100.0, "")), ["0", "20", "40", "60", "80", "100"]);
+        assert_eq!(texts(Axis::between(6.0, 8.0, "").in_whole()), ["6", "7", "8"]);
         assert_eq!(texts(Axis::between(-1.0, 1.0, "")), ["−1.0", "−0.5", "0.0", "0.5", "1.0"]);
         assert_eq!(texts(Axis::between(0.0, 0.4, "").in_percent()), ["0 %", "10 %", "20 %", "30 %", "40 %"]);
     }

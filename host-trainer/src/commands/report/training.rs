@@ -5,8 +5,8 @@ use super::digits::{count, fixed, number};
 use super::page::{figure, hint, section};
 use super::plot::{Axis, Plot};
 
-/// Iterations that are shown once more, on their own scale.
-const LAST: usize = 3;
+/// The last of so many parts is shown once more, on its own scale.
+const PARTS: usize = 3;
 
 /// The last free energy, for one point if it is known how many there were.
 pub(super) fn last(told: &Description) -> Option<f64> {
@@ -29,7 +29,7 @@ pub(super) fn html(told: &Description) -> String {
     let per_point: Vec<(f64, f64)> =
         told.history.iter().map(|step| (step.iteration as f64, step.free_energy / divisor(told))).collect();
     let cold = told.history.iter().rposition(|step| step.temperature != 1.0).map_or(0, |at| at + 1);
-    let x = Axis::between(0.0, per_point.last().map_or(1.0, |step| step.0), "iteration");
+    let x = Axis::between(0.0, per_point.last().map_or(1.0, |step| step.0), "iteration").in_whole();
     let y = Axis::over(per_point.iter().map(|step| step.1), &format!("free energy ({})", unit(told)));
     let mut plot = Plot::new(x, y);
     if cold > 0 {
@@ -61,16 +61,20 @@ pub(super) fn html(told: &Description) -> String {
         caption += " Training was stepwise: all values but the last are sums over batches, each under the parameters it met.";
     }
     if let (Some(start), Some(starts)) = (told.start, told.count("restarts").filter(|&starts| starts > 1)) {
-        caption += &format!(" Of {starts} starts this is number {}, the one that was kept.", start + 1);
+        caption += &format!(
+            " Of {starts} starts this is number {}, the one that was kept.",
+            start.saturating_add(1)
+        );
     }
     // Far from the start, the first steps leave no room for the last.
-    let (mut plots, tail) =
-        (plot.html(&title, ""), per_point.len() - (per_point.len() / LAST).max(2).min(per_point.len()));
-    if tail >= cold.max(1) {
+    let mut plots = plot.html(&title, "");
+    let comparable = per_point.len() - cold;
+    if comparable > 2 {
+        let tail = per_point.len() - (comparable / PARTS).max(2);
         let (x, y) = (|step: &(f64, f64)| step.0, |step: &(f64, f64)| step.1);
         let end = &per_point[tail..];
         let mut near = Plot::new(
-            Axis::between(end.first().map_or(0.0, x), end.last().map_or(1.0, x), "iteration"),
+            Axis::between(end.first().map_or(0.0, x), end.last().map_or(1.0, x), "iteration").in_whole(),
             Axis::over(end.iter().map(y), "the last part of it"),
         );
         near.curve(end, "one");
