@@ -5,7 +5,7 @@
 
 use super::description::Look;
 use super::page::escaped;
-use super::plot::{UNITS, path, thinned};
+use super::plot::{MOST_POINTS, UNITS, path, thinned};
 use std::fmt::Write;
 
 /// Shades of either colour.
@@ -56,7 +56,7 @@ impl Cells {
     pub fn numbers(&self, dims: usize) -> usize {
         match self.look {
             Look::Picture { width, height } => width.min(LONGEST_SIDE) * height.min(LONGEST_SIDE),
-            _ => dims.min(600),
+            _ => dims.min(MOST_POINTS),
         }
     }
 
@@ -133,7 +133,7 @@ pub(super) fn largest(values: &[f64]) -> f64 {
 
 /// Runs of pixels of one shade, one path for all of them.
 fn pixels(values: &[f64], width: usize, largest: f64) -> String {
-    let shade = |value: &f64| (value / largest * f64::from(SHADES)).round().clamp(-12.0, 12.0) as i32;
+    let shade = |value: &f64| ((value / largest * f64::from(SHADES)).round() as i32).clamp(-SHADES, SHADES);
     let mut paths = vec![String::new(); 2 * SHADES as usize + 1];
     for (y, row) in values.chunks_exact(width).enumerate() {
         let mut x = 0;

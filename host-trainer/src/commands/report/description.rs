@@ -121,7 +121,7 @@ impl Description {
 
     const ADVICE: &str = "give the MODEL.json that `spikelet train` wrote";
 
-    /// What errors and headings say about how it was cut.
+    /// The same, with columns that are pictures of this size; `path` is for errors.
     pub fn with_picture(mut self, width: u32, height: u32, path: &Path) -> Result<Self> {
         let (width, height) = (width as usize, height as usize);
         if width * height != self.parameters.dims {

@@ -2,7 +2,7 @@
 
 use super::digits::{bytes, count, fixed, number, percent};
 use super::examples::Sample;
-use super::page::{escaped, hint, paragraph, section, table};
+use super::page::{escaped, figure, hint, paragraph, section, table};
 use crate::Result;
 use crate::commands::inspect::Facts;
 use crate::commands::model_file::ModelFile;
@@ -30,7 +30,7 @@ pub(super) fn cost(facts: &Facts<'_>) -> String {
         rows.push(row("Sampled", count(gibbs.operations), &word));
     }
     // Instructions differ from core to core: a table with a row for each belongs below this one.
-    let body = table("", &["", "#", ""], &rows)
+    let body = table(&["", "#", ""], &rows)
         + &hint(
             "Bounds, the same on every core; <code>./tests/cost</code> counts instructions of reference models on each.",
         );
@@ -83,10 +83,10 @@ pub(super) fn encodings(file: &ModelFile, name: &Path, sample: Option<&Sample>) 
                  Signal over error: of the data against what the model explains. Free energy: change per point, in nats.",
                 sample.words()
             );
-            body += &table(&caption, &head, &rows);
+            body += &figure(&table(&head, &rows), &caption);
         }
         None => {
-            body += &table("", &head, &rows);
+            body += &table(&head, &rows);
             body += &hint("What the integers lose shows with <code>--data</code>.");
         }
     }

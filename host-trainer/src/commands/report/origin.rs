@@ -119,7 +119,7 @@ pub(super) fn html(told: &Description, json: &Path, blob: Option<&Facts<'_>>) ->
         let each = step.seconds / told.history.len().max(1) as f64;
         row("time", format!("{} s for this start, {} s an iteration", number(step.seconds), number(each)));
     }
-    let made = table("", &["", ""], &rows);
+    let made = table(&["", ""], &rows);
     let settings: String = told
         .settings
         .iter()

@@ -74,13 +74,11 @@ pub(super) fn facts(rows: &[(&str, String, String)]) -> String {
 }
 
 /// A table that scrolls by itself where it is too wide; columns named with `#` at the front hold numbers.
-pub(super) fn table(caption: &str, head: &[&str], rows: &[Vec<String>]) -> String {
+pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let class = |at: usize| if head[at].starts_with('#') { " class=\"n\"" } else { "" };
     let mut html =
         String::from("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table>\n");
-    if !caption.is_empty() {
-        let _ = writeln!(html, "<caption>{caption}</caption>");
-    }
+
     if head.iter().any(|name| !name.is_empty()) {
         html += "<thead><tr>";
         for (at, name) in head.iter().enumerate() {

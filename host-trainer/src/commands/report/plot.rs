@@ -14,7 +14,7 @@ use std::fmt::Write;
 pub(super) const UNITS: f64 = 1000.0;
 
 /// Points of a curve that are drawn; of longer ones the extremes of as many parts.
-const MOST_POINTS: usize = 600;
+pub(super) const MOST_POINTS: usize = 600;
 
 /// Places that have a name each; on a phone, more would run into each other.
 const MOST_NAMES: usize = 12;
