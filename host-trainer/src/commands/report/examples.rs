@@ -29,8 +29,7 @@ const RANKS: [f64; 6] = [0.98, 0.9, 0.75, 0.5, 0.25, 0.1];
 const MOST_LATENTS: usize = 6;
 
 /// What the two colours are.
-const KEY: &str =
-    " <span class=\"key k2\"></span>data <span class=\"key k1\"></span>what the model explains of it";
+const KEY: &str = " Grey: the data. Colour: what the model explains of it.";
 
 /// Latents that are less probable are left out of an example.
 const LEAST: f32 = 0.005;
