@@ -114,7 +114,7 @@ fn plane(told: &Description, shown: &[usize]) -> String {
     let longest = columns.iter().map(|(_, w)| length(w)).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let (mut front, mut back, mut labels) = (String::new(), String::new(), String::new());
     for (at, (latent, w)) in columns.iter().enumerate() {
-        let [x, y] = [w[0], -w[1]].map(|w| REACH * w / entry / longest);
+        let [x, y] = [w[0], -w[1]].map(|w| REACH * (w / entry / longest));
         let _ = write!(front, "M0 0L{x:.1} {y:.1}");
         let _ = write!(back, "M0 0L{:.1} {:.1}", -x, -y);
         let size = x.hypot(y);

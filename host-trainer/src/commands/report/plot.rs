@@ -42,9 +42,12 @@ impl Axis {
         let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
         let room = match 0.04 * (high - low) {
             room if room > 1e-12 * low.abs().max(high.abs()) && room.is_finite() => room,
-            _ => 0.5 * low.abs().max(high.abs()).clamp(1e-300, 1e300),
+            _ => 0.5 * low.abs().max(high.abs()).max(1e-300),
         };
-        Self { label: label.into(), ..Self::between(low - room, high + room, "") }
+        Self {
+            label: label.into(),
+            ..Self::between((low - room).max(f64::MIN), (high + room).min(f64::MAX), "")
+        }
     }
 
     /// From one number to another.
@@ -241,6 +244,7 @@ mod tests {
             &[0.0],
             &[5.0, 5.0, 5.0],
             &[-1e308, 1e308],
+            &[-f64::MAX; 3],
             &[f64::NAN, f64::INFINITY, 1.0],
             &[1e-320, 2e-320],
             &[1e9, 1e9 + 1e-6],
