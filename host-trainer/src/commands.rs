@@ -22,6 +22,7 @@ mod model_file;
 mod output;
 mod quantize;
 mod recover;
+mod report;
 mod results;
 mod sampling;
 mod separate;
@@ -64,6 +65,7 @@ enum Command {
     Inspect(inspect::Inspect),
     Eval(eval::Eval),
     Quantize(quantize::Quantize),
+    Report(report::Report),
     Export(export::Export),
     Demo(demo::Demo),
 }
@@ -80,6 +82,7 @@ impl Command {
             Self::Inspect(command) => command.run(),
             Self::Eval(command) => command.run(),
             Self::Quantize(command) => command.run(),
+            Self::Report(command) => command.run(),
             Self::Export(command) => command.run(),
             Self::Demo(command) => command.run(),
         }

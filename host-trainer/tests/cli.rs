@@ -18,6 +18,8 @@ mod pictures;
 mod quantize;
 #[path = "cli/refused.rs"]
 mod refused;
+#[path = "cli/report.rs"]
+mod report;
 #[path = "cli/sampling.rs"]
 mod sampling;
 #[path = "cli/train.rs"]
@@ -117,7 +119,7 @@ fn golden_cases_through_import_and_infer() {
 #[test]
 fn help_shows_an_example() {
     let desk = Desk::new();
-    for command in ["", "import ", "infer ", "inspect ", "eval ", "export ", "demo "] {
+    for command in ["", "import ", "infer ", "inspect ", "eval ", "export ", "report ", "demo "] {
         let help = desk.good(&format!("{command}--help"));
         assert!(help.contains("Example") && help.contains(&format!("spikelet {command}")), "{command}");
     }

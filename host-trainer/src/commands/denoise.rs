@@ -64,6 +64,10 @@ impl Denoise {
             let advice = format!("choose {} or less", width.min(height));
             return Err(Error::input(what, "--step", advice));
         }
+        if let Some(Frame { form: Form::Transform { .. }, .. }) = frame {
+            let what = "the model takes sound apart into sources";
+            return Err(Error::input(what, self.model.display(), "use spikelet separate"));
+        }
         let source = Source::for_model(&self.data, &blob, self.step as usize)?;
         same_dims(&source, &model, &self.model)?;
         let (text, points) = match source.pieces().is_some() {

@@ -94,7 +94,7 @@ impl Framing {
     }
 }
 
-fn size(text: &str) -> Result<(u32, u32), String> {
+pub(super) fn size(text: &str) -> Result<(u32, u32), String> {
     let sides = text.split_once(['x', 'X']);
     let side = |text: &str| text.parse().ok().filter(|side| (1..=LONGEST).contains(side));
     sides

@@ -29,64 +29,64 @@ pub(super) struct Inspect {
 
 /// The JSON object; names are part of the interface.
 #[derive(Debug, Serialize)]
-struct Facts<'a> {
-    kind: &'static str,
-    dims: usize,
-    latents: usize,
-    selected: usize,
-    max_active: usize,
-    singletons: bool,
-    states: u64,
-    encoding: &'static str,
-    noise: &'static str,
-    slab: &'static str,
-    selection: &'static str,
-    state_source: &'static str,
-    gram_stored: bool,
-    blob_bytes: usize,
-    arena_bytes: usize,
+pub(super) struct Facts<'a> {
+    pub kind: &'static str,
+    pub dims: usize,
+    pub latents: usize,
+    pub selected: usize,
+    pub max_active: usize,
+    pub singletons: bool,
+    pub states: u64,
+    pub encoding: &'static str,
+    pub noise: &'static str,
+    pub slab: &'static str,
+    pub selection: &'static str,
+    pub state_source: &'static str,
+    pub gram_stored: bool,
+    pub blob_bytes: usize,
+    pub arena_bytes: usize,
     /// RAM of a stream; none where there can be no stream.
-    stream_bytes: Option<usize>,
+    pub stream_bytes: Option<usize>,
     /// Multiply-adds per sample.
-    operations: u64,
-    operations_by_stage: Stages,
-    operations_refinement: u64,
+    pub operations: u64,
+    pub operations_by_stage: Stages,
+    pub operations_refinement: u64,
     /// With the engine gibbs.
-    gibbs: Option<Sampled>,
-    grown: Option<Cost>,
-    table: Option<Cost>,
-    version: u16,
-    revision: u16,
+    pub gibbs: Option<Sampled>,
+    pub grown: Option<Cost>,
+    pub table: Option<Cost>,
+    pub version: u16,
+    pub revision: u16,
     /// What a stream puts out, one after the other.
-    groups: Vec<&'a str>,
-    rate: Option<u32>,
+    pub groups: Vec<&'a str>,
+    pub rate: Option<u32>,
     /// How data becomes points.
-    frame: Option<String>,
-    provenance: &'a str,
+    pub frame: Option<String>,
+    pub provenance: &'a str,
 }
 
 #[derive(Debug, Serialize)]
-struct Stages {
-    projection: u64,
-    selection: u64,
-    posterior: u64,
+pub(super) struct Stages {
+    pub projection: u64,
+    pub selection: u64,
+    pub posterior: u64,
 }
 
 /// What the model costs, or would cost, with the matrices of its states made in one of the two ways.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Cost {
-    blob_bytes: u64,
-    operations: u64,
+pub(super) struct Cost {
+    pub blob_bytes: u64,
+    pub operations: u64,
 }
 
 /// What sampling takes, at most.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Sampled {
-    sweeps: u32,
-    operations: u64,
-    operations_refinement: u64,
-    operations_per_sweep: u64,
-    arena_bytes: usize,
+pub(super) struct Sampled {
+    pub sweeps: u32,
+    pub operations: u64,
+    pub operations_refinement: u64,
+    pub operations_per_sweep: u64,
+    pub arena_bytes: usize,
 }
 
 impl Sampled {
@@ -121,7 +121,7 @@ impl Inspect {
 }
 
 impl<'a> Facts<'a> {
-    fn new(blob: &Blob<'a>) -> Self {
+    pub fn new(blob: &Blob<'a>) -> Self {
         let model = blob.model();
         let (shape, operations) = (model.shape, model.operations());
         let [grown, table] = costs(blob);

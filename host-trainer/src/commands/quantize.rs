@@ -67,6 +67,39 @@ enum Encoding {
     I8,
 }
 
+impl Encoding {
+    fn width(self) -> Option<Width> {
+        match self {
+            Self::F32 => None,
+            Self::I16 => Some(Width::I16),
+            Self::I8 => Some(Width::I8),
+        }
+    }
+}
+
+/// The blob with integers of this width, or as it is. `name` is that of the file.
+pub(super) fn encode(file: &ModelFile, name: &Path, width: Option<Width>) -> Result<Vec<u8>> {
+    let blob = file.blob()?;
+    if matches!(blob.model().dictionary, Dictionary::Integer(_)) {
+        let advice = "give the model in f32 that it was made from";
+        return Err(Error::input("the model has integers already", name.display(), advice));
+    }
+    let Some(width) = width else { return Ok(file.bytes(&blob).to_vec()) };
+    let Some((parameters, options)) = recover(&blob) else {
+        let what = "this version of spikelet cannot make models of this kind";
+        return Err(Error::input(what, name.display(), "use a newer one"));
+    };
+    let prepared = Prepared::<f32>::quantized(&parameters, &options, width)?;
+    let groups = Grouping::of(&blob.groups(), parameters.latents);
+    let about = About {
+        provenance: blob.provenance(),
+        frame: blob.frame(),
+        gains: blob.gains(),
+        groups: groups.as_ref(),
+    };
+    blob::write(&prepared, &parameters.slab_cov, about)
+}
+
 /// The JSON object; names are part of the interface.
 #[derive(Debug, Serialize)]
 struct Facts {
@@ -95,7 +128,7 @@ impl Quantize {
         let inputs: Vec<&PathBuf> =
             [Some(&self.model), self.data.as_ref(), self.reference.as_ref()].into_iter().flatten().collect();
         refuse_overwriting(&self.out, &inputs)?;
-        let bytes = self.bytes(&file)?;
+        let bytes = encode(&file, &self.model, self.encoding.width())?;
         let small = ModelFile::new(self.out.display().to_string(), &bytes);
         let models = [file.blob()?.model(), small.blob()?.model()];
         let cost = match &self.data {
@@ -116,34 +149,6 @@ impl Quantize {
             return print(&format!("{text}\n"));
         }
         print(&facts.table(&self.out))
-    }
-
-    /// The new blob.
-    fn bytes(&self, file: &ModelFile) -> Result<Vec<u8>> {
-        let blob = file.blob()?;
-        let width = match self.encoding {
-            Encoding::F32 => None,
-            Encoding::I16 => Some(Width::I16),
-            Encoding::I8 => Some(Width::I8),
-        };
-        if matches!(blob.model().dictionary, Dictionary::Integer(_)) {
-            let advice = "give the model in f32 that it was made from";
-            return Err(Error::input("the model has integers already", self.model.display(), advice));
-        }
-        let Some(width) = width else { return Ok(file.bytes(&blob).to_vec()) };
-        let Some((parameters, options)) = recover(&blob) else {
-            let what = "this version of spikelet cannot make models of this kind";
-            return Err(Error::input(what, self.model.display(), "use a newer one"));
-        };
-        let prepared = Prepared::<f32>::quantized(&parameters, &options, width)?;
-        let groups = Grouping::of(&blob.groups(), parameters.latents);
-        let about = About {
-            provenance: blob.provenance(),
-            frame: blob.frame(),
-            gains: blob.gains(),
-            groups: groups.as_ref(),
-        };
-        blob::write(&prepared, &parameters.slab_cov, about)
     }
 
     fn compare(&self, models: [Model<'_, f32>; 2], blob: &Blob<'_>, path: &Path) -> Result<Cost> {

@@ -3,7 +3,7 @@
 use crate::data::Source;
 use crate::{Error, Result};
 use spikelet::Shape;
-use spikelet::frame::Frame;
+use spikelet::frame::{Form, Frame};
 use std::path::Path;
 
 /// More pairs of a source and a latent are not compared: every thread holds a sum for each.
@@ -37,6 +37,10 @@ impl Reference {
         shape: Shape,
         notes: &mut Vec<String>,
     ) -> Result<Self> {
+        if let Some(Frame { form: Form::Transform { .. }, .. }) = frame {
+            let what = "sources of a transform are compared as sounds";
+            return Err(Error::input(what, "--reference", "use spikelet separate --reference"));
+        }
         let source = Source::open_framed(path, frame, 1)?;
         let place = || format!("{} and {}", path.display(), data.path().display());
         if source.points() != data.points() {

@@ -1,0 +1,180 @@
+//! `spikelet report`: what a trained model is, on one page.
+//!
+//! In comes MODEL.json with MODEL.spk beside it, and data if there is any; out goes one HTML file with plots inside, which needs
+//! nothing else. The parts, in the order of the page: `origin` (head and how it was made), `training`, `dictionary`, `sparsity`,
+//! `strength`, `examples`, `device` (integers, cost). Below them `description` (MODEL.json), `cell` and `plot` (SVG), `page`
+//! (HTML) and `digits` (numbers as text).
+
+mod cell;
+mod description;
+mod device;
+mod dictionary;
+mod digits;
+mod examples;
+mod origin;
+mod page;
+mod plot;
+mod sparsity;
+mod strength;
+mod training;
+
+use super::inspect::Facts;
+use super::model_file::ModelFile;
+use super::output::{print, refuse_overwriting};
+use crate::{Error, Result, files};
+use description::Description;
+use examples::Sample;
+use page::{escaped, hint, note, section};
+use spikelet::blob::Blob;
+use spikelet::model::Dictionary;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Write one page about a trained model, with plots
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The page has everything in it, needs no network, and follows the light or dark scheme of the browser: free energy by
+iteration, the dictionary (as waveforms, pictures or mixing directions), how many latents are on, their strength and the
+noise, flash, RAM and operations on a device, settings and warnings. With --data also examples with posterior
+certainty, and what dictionaries of 16 and 8 bits lose on that data.
+
+MODEL.spk is read where `train` put it, beside MODEL.json; without it the page has no figures of the device.
+
+Example:
+  spikelet train --model gsc --latents 64 --patch 8x8 picture.png --out patches.spk
+  spikelet report patches.json --out report.html
+  spikelet report patches.json --data picture.png --out report.html")]
+pub(super) struct Report {
+    /// The description of a model, written by `spikelet train`
+    #[arg(value_name = "MODEL.json")]
+    description: PathBuf,
+    /// The page to write
+    #[arg(long, value_name = "REPORT.html")]
+    out: PathBuf,
+    /// Points to take examples from: .npy (N x D), .csv (a row each), .wav (a sample of all channels each); windows of .wav
+    /// and patches of .png as the model was made for
+    #[arg(long, value_name = "DATA")]
+    data: Option<PathBuf>,
+    /// Draw points and dictionary as pictures of width x height, where the model does not know that rows of its data are some
+    #[arg(long, value_name = "WxH", value_parser = super::framing::size)]
+    patch: Option<(u32, u32)>,
+}
+
+impl Report {
+    pub fn run(self) -> Result<()> {
+        let model_path = self.description.with_extension("spk");
+        files::check_target(&self.out)?;
+        let inputs = [Some(&self.description), Some(&model_path), self.data.as_ref()];
+        refuse_overwriting(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
+        let mut told = Description::read(&self.description)?;
+        if let Some((width, height)) = self.patch {
+            told = told.with_picture(width, height, &self.description)?;
+        }
+        let file = if model_path.exists() { Some(ModelFile::read(&model_path)?) } else { None };
+        let html = self.page(&told, file.as_ref(), &model_path)?;
+        files::write_atomically(&self.out, |writer| writer.write_all(html.as_bytes()))?;
+        let without = match (&file, &self.data) {
+            (None, _) => format!(", without figures of the device: there is no {}", model_path.display()),
+            (_, None) => ", without examples: --data gives some".into(),
+            _ => String::new(),
+        };
+        print(&format!("{}: {} bytes{without}\n", self.out.display(), html.len()))
+    }
+
+    fn page(&self, told: &Description, file: Option<&ModelFile>, model_path: &Path) -> Result<String> {
+        let blob = file.map(ModelFile::blob).transpose()?;
+        if let Some(blob) = &blob {
+            self.check_same(told, blob, model_path)?;
+        }
+        let facts = blob.as_ref().map(Facts::new);
+        let stem = self.description.file_stem().unwrap_or_default().to_string_lossy();
+        let mut body = origin::head(told, &stem, facts.as_ref()) + "<main>\n";
+        body += &training::html(told);
+        body += &dictionary::html(told);
+        body += &sparsity::html(told);
+        body += &strength::html(told);
+        body += &match (file, &blob, &facts) {
+            (Some(file), Some(blob), Some(facts)) => self.with_blob(told, file, blob, facts, model_path)?,
+            _ => self.without_blob(model_path)?,
+        };
+        body += &origin::html(told, &self.description, facts.as_ref());
+        body += &format!(
+            "</main>\n<footer><p>Written by spikelet {} report. This page has no scripts and loads nothing.</p></footer>\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        Ok(page::page(&format!("{stem}: model report"), &body))
+    }
+
+    /// Examples, integers, cost.
+    fn with_blob(
+        &self,
+        told: &Description,
+        file: &ModelFile,
+        blob: &Blob<'_>,
+        facts: &Facts<'_>,
+        model_path: &Path,
+    ) -> Result<String> {
+        let sample = match &self.data {
+            Some(data) => Some(Sample::read(data, blob, model_path)?),
+            None => None,
+        };
+        let examples = match &sample {
+            Some(sample) => examples::html(sample, blob.model(), dictionary::cells(told))?,
+            None => {
+                let how = hint(format_args!(
+                    "To see what the model makes of single points, and how sure it is, name a file of data: \
+                     <code>spikelet report {} --data DATA --out {}</code>",
+                    escaped(&self.description.display().to_string()),
+                    escaped(&self.out.display().to_string())
+                ));
+                section("examples", "Examples", &how)
+            }
+        };
+        Ok(examples + &device::encodings(file, model_path, sample.as_ref())? + &device::cost(facts))
+    }
+
+    /// What is missing without the model itself.
+    fn without_blob(&self, model_path: &Path) -> Result<String> {
+        let place = model_path.display();
+        if self.data.is_some() {
+            let advice = "put the model beside its description, or leave --data away";
+            return Err(Error::input("there is no model to infer with", place, advice));
+        }
+        let text = note(format_args!(
+            "The model itself, {}, does not lie beside its description. So this page has no examples, no losses of integers and no \
+             figures of flash, RAM and operations. Put it there and write the page anew.",
+            escaped(&place.to_string())
+        ));
+        Ok(section("cost", "Cost on a device", &text))
+    }
+
+    /// Refuses a blob of another model: kind, sizes, and W where that is in floats.
+    fn check_same(&self, told: &Description, blob: &Blob<'_>, model_path: &Path) -> Result<()> {
+        let (parameters, model) = (&told.parameters, blob.model());
+        let other = |what: String| {
+            let place = format!("{} and {}", self.description.display(), model_path.display());
+            let advice = "keep together what one run of `spikelet train` wrote";
+            Err(Error::input(what, place, advice))
+        };
+        let (dims, latents) = (model.shape.dims, model.shape.latents);
+        if (parameters.dims, parameters.latents) != (dims, latents) {
+            return other(format!(
+                "the description has {} dimensions and {} latents, the model {dims} and {latents}",
+                parameters.dims, parameters.latents
+            ));
+        }
+        if parameters.kind.kind() != model.shape.kind {
+            let kinds = [parameters.kind.name(), super::model_file::names::kind(model.shape.kind)];
+            return other(format!("the description is of kind {}, the model {}", kinds[0], kinds[1]));
+        }
+        if matches!(model.dictionary, Dictionary::Float(_)) {
+            for latent in 0..latents {
+                let pairs = model.column(latent).zip(told.column(latent));
+                if let Some(at) = pairs.into_iter().position(|(stored, w)| stored != w as f32) {
+                    return other(format!("W[{at}, {latent}] of the description is not that of the model"));
+                }
+            }
+        }
+        Ok(())
+    }
+}

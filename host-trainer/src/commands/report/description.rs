@@ -1,0 +1,227 @@
+//! MODEL.json as `spikelet train` wrote it, read back and checked.
+//!
+//! In comes the path, out goes a [`Description`]: parameters that are a model, and what is known about the run. Keys that are
+//! missing or of another type, numbers that are no model and a frame that does not fit the dimensions end here, with the
+//! name of the file.
+
+use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
+use crate::train::run::Step;
+use crate::{Error, Result};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::fs::{self, File};
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+/// Longest file that is read: 10 000 latents of 1000 dimensions fit.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// What is known about a model and its training.
+#[derive(Debug)]
+pub(super) struct Description {
+    pub parameters: Parameters,
+    /// As they were written, whatever version wrote them.
+    pub settings: Map<String, Value>,
+    /// How many points it learned from.
+    pub points: Option<u64>,
+    pub look: Look,
+    pub rate: Option<f64>,
+    /// Which start was kept, counted from 0.
+    pub start: Option<u64>,
+    pub history: Vec<Step>,
+    pub warnings: Vec<String>,
+    pub version: String,
+}
+
+/// What a column of the dictionary is a picture of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// How strong a source is in every dimension.
+    Direction,
+    Waveform,
+    Picture {
+        width: usize,
+        height: usize,
+    },
+}
+
+#[derive(Deserialize)]
+struct Whole {
+    settings: Map<String, Value>,
+    points: Option<u64>,
+    frame: Option<Framed>,
+    parameters: Numbers,
+    start: Option<u64>,
+    history: Vec<Step>,
+    warnings: Vec<String>,
+    #[serde(default)]
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct Framed {
+    form: String,
+    length: Option<usize>,
+    width: Option<usize>,
+    height: Option<usize>,
+    rate: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Numbers {
+    w: Vec<Vec<f64>>,
+    pi: Vec<f64>,
+    mu: Option<Vec<f64>>,
+    psi2: Option<Nested>,
+    sigma2: Nested,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "neither a number, nor a list of numbers, nor a list of such lists")]
+enum Nested {
+    One(f64),
+    Each(Vec<f64>),
+    Matrix(Vec<Vec<f64>>),
+}
+
+impl Description {
+    pub fn read(path: &Path) -> Result<Self> {
+        let fail = |cause| Error::reading(path, &cause);
+        let metadata = fs::metadata(path).map_err(fail)?;
+        if !metadata.is_file() {
+            let advice = "name the .json that `spikelet train` wrote beside the model";
+            return Err(Error::input("this is not a file", path.display(), advice));
+        }
+        if metadata.len() > MOST_BYTES {
+            let what = format!("{} bytes are more than a description of a model has", metadata.len());
+            return Err(Error::input(what, path.display(), Self::ADVICE));
+        }
+        let mut text = String::new();
+        BufReader::new(File::open(path).map_err(fail)?).take(MOST_BYTES).read_to_string(&mut text).map_err(
+            |cause| match cause.kind() {
+                std::io::ErrorKind::InvalidData => {
+                    Error::input("this is not text", path.display(), Self::ADVICE)
+                }
+                _ => fail(cause),
+            },
+        )?;
+        let whole: Whole = serde_json::from_str(&text).map_err(|cause| {
+            let what = format!("this is no description of a model ({cause})");
+            Error::input(what, path.display(), Self::ADVICE)
+        })?;
+        drop(text);
+        whole.check().map_err(|what| {
+            Error::input(
+                format_args!("this is no description of a model ({what})"),
+                path.display(),
+                Self::ADVICE,
+            )
+        })
+    }
+
+    const ADVICE: &str = "give the MODEL.json that `spikelet train` wrote";
+
+    /// The same, with columns that are pictures of this size; `path` is for errors.
+    pub fn with_picture(mut self, width: u32, height: u32, path: &Path) -> Result<Self> {
+        let (width, height) = (width as usize, height as usize);
+        if width * height != self.parameters.dims {
+            let what = format!("{} dimensions are no {width} x {height} pixels", self.parameters.dims);
+            return Err(Error::input(
+                what,
+                format_args!("--patch, {}", path.display()),
+                "give the true size",
+            ));
+        }
+        self.look = Look::Picture { width, height };
+        Ok(self)
+    }
+
+    /// Column h of W.
+    pub fn column(&self, latent: usize) -> Vec<f64> {
+        let Parameters { dims, latents, dictionary, .. } = &self.parameters;
+        (0..*dims).map(|d| dictionary[d * latents + latent]).collect()
+    }
+
+    /// Latents, the ones most often on first; of equal ones that with the lower number.
+    pub fn by_usage(&self) -> Vec<usize> {
+        let prior = &self.parameters.prior;
+        let mut order: Vec<usize> = (0..prior.len()).collect();
+        order.sort_by(|&a, &b| prior[b].total_cmp(&prior[a]).then(a.cmp(&b)));
+        order
+    }
+
+    /// A setting that is a whole number.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        self.settings.get(name).and_then(Value::as_u64)
+    }
+}
+
+impl Whole {
+    fn check(self) -> Result<Description, String> {
+        let Self { settings, points, frame, parameters, start, history, warnings, version } = self;
+        let kind = settings.get("model").ok_or("`settings` lacks the key `model`")?;
+        let kind = ModelKind::deserialize(kind)
+            .map_err(|_| format!("this version of spikelet knows no model {kind} (settings.model)"))?;
+        let parameters = parameters.check(kind)?;
+        let dims = parameters.dims;
+        if points == Some(0) {
+            return Err("`points` is 0".into());
+        }
+        let rate = frame.as_ref().and_then(|frame| frame.rate).filter(|&rate| rate > 0.0);
+        let look = match &frame {
+            Some(Framed { form, length: Some(length), .. }) if form == "windows" => {
+                if *length != dims {
+                    return Err(format!("windows of {length} samples, but {dims} dimensions"));
+                }
+                Look::Waveform
+            }
+            Some(Framed { form, width: Some(width), height: Some(height), .. }) if form == "patches" => {
+                if width.checked_mul(*height) != Some(dims) {
+                    return Err(format!("patches of {width} x {height} pixels, but {dims} dimensions"));
+                }
+                Look::Picture { width: *width, height: *height }
+            }
+            Some(Framed { form, .. }) if form == "windows" || form == "patches" => {
+                return Err(format!("`frame` does not say how large its {form} are"));
+            }
+            _ => Look::Direction,
+        };
+        Ok(Description { parameters, settings, points, look, rate, start, history, warnings, version })
+    }
+}
+
+impl Numbers {
+    fn check(self, kind: ModelKind) -> Result<Parameters, String> {
+        let (dims, latents) = (self.w.len(), self.pi.len());
+        let parameters = Parameters {
+            kind,
+            dims,
+            latents,
+            dictionary: flat(self.w, latents, "w")?,
+            prior: self.pi,
+            slab_mean: self.mu.unwrap_or_default(),
+            slab_cov: match self.psi2 {
+                None => SlabCov::Unit,
+                Some(Nested::One(psi2)) => SlabCov::Diagonal(vec![psi2; latents]),
+                Some(Nested::Each(psi2)) => SlabCov::Diagonal(psi2),
+                Some(Nested::Matrix(psi)) => SlabCov::Full(flat(psi, latents, "psi2")?),
+            },
+            noise: match self.sigma2 {
+                Nested::One(sigma2) => NoiseCov::Shared(sigma2),
+                Nested::Each(sigma2) => NoiseCov::Diagonal(sigma2),
+                Nested::Matrix(sigma) => NoiseCov::Full(flat(sigma, dims, "sigma2")?),
+            },
+        };
+        parameters.check().map_err(|error| error.to_string())?;
+        Ok(parameters)
+    }
+}
+
+/// Rows of a matrix, each of them `width` numbers long.
+fn flat(rows: Vec<Vec<f64>>, width: usize, name: &str) -> Result<Vec<f64>, String> {
+    if let Some(at) = rows.iter().position(|row| row.len() != width) {
+        let found = rows[at].len();
+        return Err(format!("parameters.{name}[{at}] has {found} numbers where {width} are needed"));
+    }
+    Ok(rows.concat())
+}

@@ -1,0 +1,163 @@
+//! The head of the page, what the model is in plain words, and how it was made.
+
+use super::description::{Description, Look};
+use super::digits::{bytes, count, fixed, number};
+use super::page::{escaped, facts, hint, note, paragraph, section, table};
+use super::{sparsity, strength, training};
+use crate::commands::inspect::Facts;
+use crate::parameters::ModelKind;
+use serde_json::Value;
+use std::path::Path;
+
+/// Warnings that are shown.
+const MOST_WARNINGS: usize = 50;
+
+/// Title, sentence, key figures. `blob` is what is known of the model file, if it is there.
+pub(super) fn head(told: &Description, name: &str, blob: Option<&Facts<'_>>) -> String {
+    let parameters = &told.parameters;
+    let kind = parameters.kind;
+    let mut figures = vec![
+        ("dimensions D", count(parameters.dims as u64), shape(told)),
+        ("latents H", count(parameters.latents as u64), "that can be on".into()),
+        ("on at a time", fixed(sparsity::mean_on(told), 2), "latents, on average".into()),
+        ("noise", number(mean_noise(told)), "standard deviation".into()),
+    ];
+    if let Some(db) = strength::signal_over_noise_db(parameters) {
+        figures.push(("signal over noise", format!("{} dB", fixed(db, 1)), "by the model".into()));
+    }
+    if let Some(last) = training::last(told) {
+        figures.push(("free energy", fixed(last, 3), training::unit(told).into()));
+    }
+    if let Some(points) = told.points {
+        figures.push(("learned from", count(points), "points".into()));
+    }
+    if let Some(blob) = blob {
+        figures.push(("flash", bytes(blob.blob_bytes as u64), format!("{} dictionary", blob.encoding)));
+        figures.push(("RAM", bytes(blob.arena_bytes as u64), "per stream".into()));
+        figures.push(("work", count(blob.operations), "multiply-adds a sample, at most".into()));
+    }
+    format!(
+        "<header>\n<p class=\"over\">Spikelet model report · {}</p>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n{}</header>\n",
+        full_name(kind),
+        escaped(name),
+        sentence(told),
+        facts(&figures)
+    )
+}
+
+fn full_name(kind: ModelKind) -> &'static str {
+    match kind {
+        ModelKind::Gsc => "spike-and-slab sparse coding (gsc)",
+        ModelKind::Bsc => "binary sparse coding (bsc)",
+        ModelKind::Nmf => "binary sparse coding without negative parts (nmf)",
+        ModelKind::Mca => "maximal causes (mca)",
+        ModelKind::Ssmca => "spike-and-slab maximal causes (ssmca)",
+    }
+}
+
+fn shape(told: &Description) -> String {
+    match told.look {
+        Look::Direction => "numbers of a sample".into(),
+        Look::Waveform => "samples of a window".into(),
+        Look::Picture { width, height } => format!("{width} × {height} pixels"),
+    }
+}
+
+/// For somebody who has never heard of such models.
+fn sentence(told: &Description) -> String {
+    let (sample, part) = match told.look {
+        Look::Direction => ("sample", "sources"),
+        Look::Waveform => ("window of the recording", "waveforms"),
+        Look::Picture { .. } => ("patch of the picture", "small pictures"),
+    };
+    let latents = count(told.parameters.latents as u64);
+    let many = if told.parameters.latents == 1 { "one".into() } else { format!("a few out of {latents}") };
+    let how = match told.parameters.kind {
+        ModelKind::Gsc => {
+            format!(
+                "the sum of {many} learned {part}, each at its own strength, and noise. What is off adds nothing"
+            )
+        }
+        ModelKind::Bsc => format!("the sum of {many} learned {part}, each of them just on or off, and noise"),
+        ModelKind::Nmf => {
+            format!(
+                "the sum of {many} learned {part} without negative parts, each of them just on or off, and noise"
+            )
+        }
+        ModelKind::Mca => {
+            format!(
+                "made by {many} learned {part} that are on: in each place the strongest shows and masks the others. Noise is added"
+            )
+        }
+        ModelKind::Ssmca => format!(
+            "made by {many} learned {part}, each at its own strength: in each place the strongest shows and masks the others. Noise is added"
+        ),
+    };
+    let says = match told.parameters.kind.kind().has_slab() {
+        true => "which are on, how strong they are, and how sure that is",
+        false => "which are on, and how sure that is",
+    };
+    format!("This model takes every {sample} as {how}. Given one, it says {says}.")
+}
+
+fn mean_noise(told: &Description) -> f64 {
+    let variances = told.parameters.noise_variances();
+    (variances.iter().sum::<f64>() / variances.len() as f64).sqrt()
+}
+
+/// Settings, provenance, time and version.
+pub(super) fn html(told: &Description, json: &Path, blob: Option<&Facts<'_>>) -> String {
+    let mut rows = vec![vec!["description".to_string(), escaped(&json.display().to_string())]];
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_string(), value]);
+    if let Some(blob) = blob {
+        row("provenance", escaped(blob.provenance));
+        row("points are", blob.frame.as_deref().map_or("single samples or rows".into(), escaped));
+        row("blob format", format!("version {}, revision {}", blob.version, blob.revision));
+    }
+    row("spikelet", if told.version.is_empty() { "not known".into() } else { escaped(&told.version) });
+    if let Some(step) = told.history.last() {
+        let each = step.seconds / told.history.len().max(1) as f64;
+        row("time", format!("{} s for this start, {} s an iteration", number(step.seconds), number(each)));
+    }
+    let made = table(&["", ""], &rows);
+    let settings: String = told
+        .settings
+        .iter()
+        .map(|(name, value)| {
+            format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(&name.replace('_', " ")), setting(value))
+        })
+        .collect();
+    let body =
+        format!("{}{made}<h3>Settings</h3>\n<dl class=\"settings\">\n{settings}</dl>\n", warnings(told));
+    section("made", "How it was made", &body)
+}
+
+/// A value of the settings as text.
+fn setting(value: &Value) -> String {
+    match value {
+        Value::Null => "default".into(),
+        Value::Bool(true) => "yes".into(),
+        Value::Bool(false) => "no".into(),
+        Value::Number(number) => match number.as_u64() {
+            Some(whole) => count(whole),
+            None => number.as_f64().map_or_else(|| escaped(&number.to_string()), |value| value.to_string()),
+        },
+        Value::String(text) => escaped(text),
+        Value::Array(values) if values.is_empty() => "none".into(),
+        Value::Array(values) => values.iter().take(20).map(setting).collect::<Vec<_>>().join(", "),
+        Value::Object(_) => escaped(&value.to_string()),
+    }
+}
+
+fn warnings(told: &Description) -> String {
+    let shown = told.warnings.iter().take(MOST_WARNINGS);
+    let mut html: String = shown.map(|text| note(format_args!("Warning: {}", escaped(text)))).collect();
+    if told.warnings.len() > MOST_WARNINGS {
+        let rest = told.warnings.len() - MOST_WARNINGS;
+        html += &hint(format_args!("{} more warnings are in the description.", count(rest as u64)));
+    }
+    if told.warnings.is_empty() {
+        html = paragraph("Training gave no warning.");
+    }
+    html
+}

@@ -1,0 +1,88 @@
+//! Free energy by iteration: whether training came to rest.
+
+use super::description::Description;
+use super::digits::{count, fixed, number};
+use super::page::{figure, hint, section};
+use super::plot::{Axis, Plot};
+
+/// The last of so many parts is shown once more, on its own scale.
+const PARTS: usize = 3;
+
+/// The last free energy, for one point if it is known how many there were.
+pub(super) fn last(told: &Description) -> Option<f64> {
+    told.history.last().map(|step| step.free_energy / divisor(told))
+}
+
+fn divisor(told: &Description) -> f64 {
+    told.points.map_or(1.0, |points| points as f64)
+}
+
+pub(super) fn unit(told: &Description) -> &'static str {
+    if told.points.is_some() { "nats per point" } else { "nats, all points" }
+}
+
+pub(super) fn html(told: &Description) -> String {
+    if told.history.is_empty() {
+        let body = hint("The description of the model has no history: nothing is known about its training.");
+        return section("training", "Training", &body);
+    }
+    let per_point: Vec<(f64, f64)> =
+        told.history.iter().map(|step| (step.iteration as f64, step.free_energy / divisor(told))).collect();
+    let cold = told.history.iter().rposition(|step| step.temperature != 1.0).map_or(0, |at| at + 1);
+    let x = Axis::between(0.0, per_point.last().map_or(1.0, |step| step.0), "iteration").in_whole();
+    let y = Axis::over(per_point.iter().map(|step| step.1), &format!("free energy ({})", unit(told)));
+    let mut plot = Plot::new(x, y);
+    if cold > 0 {
+        plot.curve(&per_point[..cold.min(per_point.len())], "faint");
+    }
+    plot.curve(&per_point[cold.min(per_point.len() - 1)..], "one");
+    plot.dots(&per_point[per_point.len() - 1..]);
+    let (first, last) = (per_point[0].1, per_point[per_point.len() - 1].1);
+    let steps = per_point.len() - 1;
+    let title = format!("free energy over {steps} iterations, from {} to {}", number(first), number(last));
+    let mut caption = format!(
+        "The free energy is a lower bound on ln p(data), the higher the better. It ends at {} {} after {} iterations",
+        fixed(last, 4),
+        unit(told),
+        count(steps as u64)
+    );
+    if let [.., before, end] = per_point[..]
+        && cold < per_point.len() - 1
+    {
+        caption += &format!("; the last one changed it by {}", number(end.1 - before.1));
+    }
+    caption +=
+        ". A curve that is flat at its end has come to rest; one that still climbs wants more iterations.";
+    if cold > 0 {
+        caption +=
+            " Dotted: annealed, the values are those of a flatter model and not comparable with the rest.";
+    }
+    if told.count("batch").is_some_and(|batch| batch > 0) {
+        caption += " Training was stepwise: all values but the last are sums over batches, each under the parameters it met.";
+    }
+    if let (Some(start), Some(starts)) = (told.start, told.count("restarts").filter(|&starts| starts > 1)) {
+        caption += &format!(
+            " Of {starts} starts this is number {}, the one that was kept.",
+            start.saturating_add(1)
+        );
+    }
+    // Far from the start, the first steps leave no room for the last.
+    let mut plots = plot.html(&title, "");
+    let comparable = per_point.len() - cold;
+    if comparable > 2 {
+        let tail = per_point.len() - (comparable / PARTS).max(2);
+        let (x, y) = (|step: &(f64, f64)| step.0, |step: &(f64, f64)| step.1);
+        let end = &per_point[tail..];
+        let mut near = Plot::new(
+            Axis::between(end.first().map_or(0.0, x), end.last().map_or(1.0, x), "iteration").in_whole(),
+            Axis::over(end.iter().map(y), "the last part of it"),
+        );
+        near.curve(end, "one");
+        near.dots(&end[end.len() - 1..]);
+        plots = format!(
+            "<div class=\"beside\">{plots}{}</div>\n",
+            near.html("the last iterations on their own scale", "")
+        );
+    }
+    section("training", "Training", &figure(&plots, &caption))
+}
