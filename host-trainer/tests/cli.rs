@@ -22,6 +22,8 @@ mod refused;
 mod report;
 #[path = "cli/sampling.rs"]
 mod sampling;
+#[path = "cli/separate.rs"]
+mod separate;
 #[path = "cli/train.rs"]
 mod train;
 #[path = "cli/train_data.rs"]
