@@ -16,6 +16,7 @@ pub mod metrics;
 pub mod parameters;
 pub mod prepare;
 pub mod quantize;
+pub mod streaming;
 pub mod train;
 
 pub use error::{Error, Result};

@@ -1,15 +1,12 @@
-//! A recording through a stream of the core, as a device would run it: one signal for each group of latents.
+//! A recording from a file through a stream.
 
 use super::model_file::same_dims;
 use super::output::Progress;
 use crate::data::Source;
-use crate::{Error, Result};
+use crate::{Error, Result, streaming};
+use spikelet::Blob;
 use spikelet::frame::Form;
-use spikelet::{Blob, Engine, Stream};
 use std::path::Path;
-
-/// Samples that are processed at a time; the result does not depend on it.
-const BLOCK: usize = 4096;
 
 /// What came out.
 #[derive(Debug)]
@@ -51,42 +48,12 @@ pub(super) fn separate(blob: Blob<'_>, model: &Path, recording: &Path) -> Result
             true => values.iter().skip(channel).step_by(channels).map(|&y| y as f32).collect(),
             false => values.iter().map(|&y| y as f32).collect(),
         };
-        let place = |sample: usize| sample * channels + channel;
-        run(blob, &input, width, &mut signals, place, |done| progress.advance(done))
+        let parts = streaming::separate(blob, &input, width, |done| progress.advance(done))
             .map_err(|error| Error::input(error, recording.display(), "check the model and the recording"))?;
-    }
-    Ok(Separated { signals, channels, rate })
-}
-
-/// One stream from its beginning to its end; `place` says where in a signal a sample goes.
-fn run(
-    blob: Blob<'_>,
-    input: &[f32],
-    width: usize,
-    signals: &mut [Vec<f32>],
-    place: impl Fn(usize) -> usize,
-    mut done: impl FnMut(usize),
-) -> Result<(), spikelet::Error> {
-    let mut memory = vec![0.0; Stream::memory_len(&blob)];
-    let mut stream = Stream::new(blob, Engine::of_kind(blob.kind()), &mut memory)?;
-    let (groups, latency, samples) = (stream.groups(), stream.latency(), input.len() / width);
-    let mut out = vec![0.0; BLOCK * groups];
-    let silence = vec![0.0; latency * width];
-    let mut number = 0;
-    for part in [input, &silence] {
-        for block in part.chunks(BLOCK * width) {
-            let count = block.len() / width;
-            let out = &mut out[..count * groups];
-            stream.process(block, out)?;
-            for (sample, parts) in (number..).zip(out.chunks_exact(groups)) {
-                if (latency..latency + samples).contains(&sample) {
-                    let at = place(sample - latency);
-                    signals.iter_mut().zip(parts).for_each(|(signal, &part)| signal[at] = part);
-                }
-            }
-            number += count;
-            done(if number <= samples { count } else { 0 });
+        for (signal, part) in signals.iter_mut().zip(parts) {
+            let places = signal.iter_mut().skip(channel).step_by(channels);
+            places.zip(part).for_each(|(place, x)| *place = x);
         }
     }
-    Ok(())
+    Ok(Separated { signals, channels, rate })
 }

@@ -1,0 +1,41 @@
+//! A recording through a stream of the core, as a device would run it: one signal for each group of latents.
+
+use spikelet::{Blob, Engine, Error, Stream};
+
+/// Samples that are processed at a time; the result does not depend on it.
+const BLOCK: usize = 4096;
+
+/// One stream from its beginning to its end: sample t of every signal belongs to sample t of `input`, which has `channels`
+/// numbers each. `done` hears how many samples went in.
+///
+/// ```
+/// # let blob = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap();
+/// use spikelet_trainer::streaming::separate;
+/// let sources = separate(blob, &[0.0, 2.0, -3.0, 0.1], 2, |_| {}).unwrap(); // two samples on two sensors
+/// assert!(sources[0][0].abs() < 0.1 && (sources[1][0] - 2.0).abs() < 0.1 && (sources[0][1] + 3.0).abs() < 0.1);
+/// ```
+pub fn separate(
+    blob: Blob<'_>,
+    input: &[f32],
+    channels: usize,
+    mut done: impl FnMut(usize),
+) -> Result<Vec<Vec<f32>>, Error> {
+    let mut memory = vec![0.0; Stream::memory_len(&blob)];
+    let mut stream = Stream::new(blob, Engine::of_kind(blob.kind()), &mut memory)?;
+    let (groups, latency, samples) = (stream.groups(), stream.latency(), input.len() / channels);
+    let (mut out, silence) = (vec![0.0; BLOCK * groups], vec![0.0; latency * channels]);
+    let (mut signals, mut number) = (vec![Vec::with_capacity(samples); groups], 0);
+    for (part, count) in [(input, 1), (&silence, 0)] {
+        for block in part.chunks(BLOCK * channels) {
+            let len = block.len() / channels;
+            let out = &mut out[..len * groups];
+            stream.process(block, out)?;
+            for parts in out.chunks_exact(groups).skip(latency.saturating_sub(number)) {
+                signals.iter_mut().zip(parts).for_each(|(signal, &part)| signal.push(part));
+            }
+            number += len;
+            done(count * len);
+        }
+    }
+    Ok(signals)
+}
