@@ -13,6 +13,7 @@ pub mod files;
 mod linalg;
 pub mod metrics;
 pub mod parameters;
+pub mod predict;
 pub mod prepare;
 pub mod quantize;
 pub mod train;
