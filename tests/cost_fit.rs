@@ -107,7 +107,11 @@ fn sample(model: &Model<'_, f32>, purpose: &str, number: u64) -> Vec<f32> {
 
 /// The slab of model `index`: with and without a mean.
 fn slab(kind: ModelKind, index: usize, latents: usize) -> SlabCov {
-    if kind.kind().has_slab() && index % 2 == 1 { SlabCov::Diagonal(vec![0.5; latents]) } else { SlabCov::Unit }
+    if kind.kind().has_slab() && index % 2 == 1 {
+        SlabCov::Diagonal(vec![0.5; latents])
+    } else {
+        SlabCov::Unit
+    }
 }
 
 /// A random model, with more or less noise; some whose Gram matrix is computed, some with full noise.
@@ -221,9 +225,7 @@ fn fit(models: &[Measured]) -> [(&'static str, Vec<f64>); 6] {
         let rows = models.iter().flat_map(|model| {
             let all = model.samples.iter().filter(move |(sample, _)| sample.is_loud == is_loud);
             let mean = mean(all.clone().map(|(_, stages)| stages[2]));
-            all.map(move |&(sample, stages)| {
-                (model.counts.posterior(sample).to_vec(), stages[2], 1.0 / mean)
-            })
+            all.map(move |&(sample, stages)| (model.counts.posterior(sample).to_vec(), stages[2], 1.0 / mean))
         });
         non_negative(&rows.collect::<Vec<_>>())
     };
@@ -254,10 +256,13 @@ fn quality(models: &[Measured], fitted: &[(&'static str, Vec<f64>); 6]) -> Strin
         let measured = mean(samples.clone().map(|(_, stages)| stages.iter().sum()));
         let weights = if is_loud { loud } else { quiet };
         let before = dot(projection, &model.counts.projection) + dot(selection, &model.counts.selection);
-        let predicted = mean(samples.map(|&(sample, _)| before + dot(weights, &model.counts.posterior(sample))));
+        let predicted =
+            mean(samples.map(|&(sample, _)| before + dot(weights, &model.counts.posterior(sample))));
         if measured > 0.0 { format!("{:+.0}", 100.0 * (predicted / measured - 1.0)) } else { "-".into() }
     };
-    let all = models.iter().map(|model| format!("{:?} {} {}", model.shape, error(model, false), error(model, true)));
+    let all = models
+        .iter()
+        .map(|model| format!("{:?} {} {}", model.shape, error(model, false), error(model, true)));
     all.collect::<Vec<_>>().join(", ")
 }
 
@@ -302,7 +307,9 @@ fn non_negative(rows: &[Row]) -> Vec<f64> {
 /// Whether predictions are good enough.
 fn check(folder: &Path, kinds: &[&str]) -> bool {
     let mut is_good = true;
-    println!("| core | kind | D, H, H', gamma | predicted | measured | error | worst predicted | worst measured |");
+    println!(
+        "| core | kind | D, H, H', gamma | predicted | measured | error | worst predicted | worst measured |"
+    );
     println!("|---|---|---|--:|--:|--:|--:|--:|");
     for name in kinds {
         for core in CORES {
@@ -315,7 +322,8 @@ fn check(folder: &Path, kinds: &[&str]) -> bool {
                 let totals: Vec<f64> =
                     lines(&costs, &model_name).iter().map(|stages| stages[1..4].iter().sum()).collect();
                 assert!(totals.len() as u64 == SAMPLES, "{model_name} on {}: {}", core.name, totals.len());
-                let (found, worst) = (mean(totals.iter().copied()), totals.iter().copied().fold(0.0, f64::max));
+                let (found, worst) =
+                    (mean(totals.iter().copied()), totals.iter().copied().fold(0.0, f64::max));
                 let error = predicted.instructions() / found - 1.0;
                 println!(
                     "| {} | {name} | {shape:?} | {:.0} | {found:.0} | {:+.1} % | {:.0} | {worst:.0} |",
@@ -329,7 +337,9 @@ fn check(folder: &Path, kinds: &[&str]) -> bool {
         }
     }
     if !is_good {
-        eprintln!("cost-fit: an error of a mean is above {ALLOWED}, or a sample dearer than the worst: fit again");
+        eprintln!(
+            "cost-fit: an error of a mean is above {ALLOWED}, or a sample dearer than the worst: fit again"
+        );
     }
     is_good
 }

@@ -143,9 +143,8 @@ impl Predictor {
         let mut memory = vec![0.0; model.arena_len()];
         let mut inference = Inference::new(*model, &mut memory)
             .map_err(|error| Error::run(error, "the model", "report this as a bug"))?;
-        let samples: Result<Vec<_>> = (0..count)
-            .map(|number| Counts::of_sample(&mut inference, &draw(model, SEED, number)))
-            .collect();
+        let samples: Result<Vec<_>> =
+            (0..count).map(|number| Counts::of_sample(&mut inference, &draw(model, SEED, number))).collect();
         let weights = weights(model.shape.kind).copied().collect();
         Ok(Self { counts: Counts::new(model), samples: samples?, weights, shape: model.shape })
     }
@@ -164,8 +163,11 @@ impl Predictor {
             dot(weights, &counts.posterior(sample))
         });
         let posterior = posteriors.sum::<f64>() / self.samples.len() as f64;
-        let stages =
-            [dot(&weights.projection, &counts.projection), dot(&weights.selection, &counts.selection), posterior];
+        let stages = [
+            dot(&weights.projection, &counts.projection),
+            dot(&weights.selection, &counts.selection),
+            posterior,
+        ];
         let worst = stages[0] + stages[1] + dot(&weights.worst, &counts.posterior(counts.most()));
         let spikelet::Shape { dims, latents, selected, max_active, .. } = self.shape;
         let sizes = [dims, latents, selected, max_active];
@@ -176,7 +178,10 @@ impl Predictor {
             text_bytes: weights.text_bytes,
             arena_bytes: state_bytes(self.shape),
             stack_bytes: dot(&weights.stack, &counts.stack).ceil() as u32,
-            is_within_fit: sizes.iter().zip(weights.range).all(|(n, [least, most])| (least..=most).contains(n)),
+            is_within_fit: sizes
+                .iter()
+                .zip(weights.range)
+                .all(|(n, [least, most])| (least..=most).contains(n)),
         })
     }
 }
