@@ -111,6 +111,9 @@ impl<'m, T: Real> Block<'m, T> {
     /// The change of -1/2 r^T Sigma^-1 r when the `missing` members are taken out of the reference.
     pub fn energy_without(&self, missing: u32) -> T {
         let mut change = T::ZERO;
+        if self.members.is_empty() {
+            return change;
+        }
         for m in self.members_in(missing) {
             let mut pull = at(self.b, m);
             for other in self.members_in(missing) {
@@ -220,7 +223,7 @@ fn fill_gram<T: Real>(
         let h = usize::from(latent);
         // Along row p, and down column p.
         let (mut along, mut down) = (p * s, p);
-        for &other in order.iter().take(p) {
+        for &other in span(order, 0, p) {
             let j = usize::from(other);
             let g = entry(h.max(j), h.min(j));
             set(gram, along, g);

@@ -15,7 +15,7 @@ pub const PROJECTION: usize = 5;
 /// Counts of the selection.
 pub const SELECTION: usize = 4;
 /// Counts of the posterior, of a quiet sample or of a loud one.
-pub const POSTERIOR: usize = 13;
+pub const POSTERIOR: usize = 15;
 /// Counts of the stack.
 pub const STACK: usize = 2;
 
@@ -94,6 +94,9 @@ impl Counts {
             loud(1.0),
             loud(d * a),
             loud(d * s),
+            // Members of the reference are searched, and every subset of them is a walk of its own.
+            loud(a * s * (a + 8.0)),
+            loud(a.exp2() * s * s),
         ]
     }
 
