@@ -6,7 +6,7 @@
 use std::{env, fs, path::PathBuf};
 
 const CONFORMANCE: &str = "../../tests/conformance";
-const DEFAULT: [&str; 11] = [
+const DEFAULT: [&str; 12] = [
     "d4h6",
     "d16h32",
     "d64h256",
@@ -18,6 +18,7 @@ const DEFAULT: [&str; 11] = [
     "i16-d16h32",
     "i8-d32h64",
     "i8-mca-d16h32",
+    "quiet-d4h6",
 ];
 
 fn main() {

@@ -173,7 +173,8 @@ impl Predictor {
         ];
         let worst = stages[0] + stages[1] + dot(&weights.worst, &counts.posterior(counts.most()));
         let spikelet::Shape { dims, latents, selected, max_active, .. } = self.shape;
-        let sizes = [dims, latents, selected, max_active];
+        let sizes = [dims, latents, selected, max_active].into_iter().zip(weights.range);
+        let is_within = { sizes }.all(|(n, [least, most])| (least..=most).contains(&n));
         Some(Prediction {
             core,
             stages,
@@ -181,10 +182,7 @@ impl Predictor {
             text_bytes: weights.text_bytes,
             arena_bytes: state_bytes(self.shape),
             stack_bytes: dot(&weights.stack, &counts.stack).ceil() as u32,
-            is_within_fit: sizes
-                .iter()
-                .zip(weights.range)
-                .all(|(n, [least, most])| (least..=most).contains(n)),
+            is_within_fit: is_within && self.loud() <= MOST_LOUD,
         })
     }
 }
