@@ -198,7 +198,7 @@ fn not_fitted(model: &Model<'_, f32>) -> Option<String> {
         return Some("models that can only be sampled".into());
     }
     if weights(kind).next().is_none() {
-        return Some(format!("models of the kind {kind:?}"));
+        return Some(format!("models of kind {}", format!("{kind:?}").to_lowercase()));
     }
     if matches!(model.states, States::Table(_)) {
         return Some("tables of states".into());

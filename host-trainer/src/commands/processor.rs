@@ -153,9 +153,9 @@ impl Cores {
             })
             .collect();
         rows.extend(self.unknown.as_ref().map(|reason| ("on a core", reason.clone())));
-        rows.extend(
-            self.loud.map(|loud| ("loud samples", format!("{:.0} % of those it draws", 100.0 * loud))),
-        );
+        rows.extend(self.loud.map(|loud| {
+            ("loud draws", format!("{:.0} % of the samples that the model itself makes", 100.0 * loud))
+        }));
         if let Some(load) = &self.load {
             let percent = |share: f64| format!("{:.1} %", 100.0 * share);
             let too_much = if load.share > 1.0 { ": too slow" } else { "" };
