@@ -5,6 +5,7 @@
 
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::error::Error;
+use crate::features::DETAIL;
 use crate::grown::{BranchMemory, branch_len};
 use crate::math::Real;
 use crate::model::Shape;
@@ -222,6 +223,19 @@ impl<T> BlockMemory<'_, T> {
 }
 
 impl<T> SumMemory<'_, T> {
+    /// All sums, one array after the other.
+    pub fn each(&mut self, mut visit: impl FnMut(&mut [T])) {
+        let SumMemory { on, off, first, square, second, pull, pull_second, .. } = self;
+        for sums in [&mut **on, off, first, square] {
+            visit(sums);
+        }
+        if DETAIL {
+            for sums in [&mut **second, pull, pull_second] {
+                visit(sums);
+            }
+        }
+    }
+
     pub fn reborrow(&mut self) -> SumMemory<'_, T> {
         let SumMemory { on, off, first, square, second, pull, pull_second, pull_of_state, solved } = self;
         SumMemory { on, off, first, square, second, pull, pull_second, pull_of_state, solved }

@@ -10,7 +10,7 @@ use heapless::Vec;
 /// Everything the states of one sample need, by *position* (0..H') instead of by latent.
 pub(crate) struct Block<'m, T> {
     /// Position -> latent.
-    pub order: Vec<u16, MAX_SELECTED>,
+    pub order: &'m mut Vec<u16, MAX_SELECTED>,
     /// G of the selected latents. (S x S)
     pub gram: &'m mut [T],
     /// W^T Sigma^-1 r with r what the reference leaves of the sample. (S)
@@ -30,7 +30,7 @@ impl<'m, T: Real> Block<'m, T> {
     /// a coefficient is 1, in the reference as well.
     pub fn gather(
         model: &Model<'_, T>,
-        order: Vec<u16, MAX_SELECTED>,
+        order: &'m mut Vec<u16, MAX_SELECTED>,
         projection: &[T],
         memory: BlockMemory<'m, T>,
     ) -> Self {
@@ -48,16 +48,16 @@ impl<'m, T: Real> Block<'m, T> {
         }
         // Maximal causes have no products of latents.
         if !gram.is_empty() {
-            gather_gram(model, &order, gram);
+            gather_gram(model, order, gram);
         }
         reference.fill(if has_slab { T::ZERO } else { T::ONE });
         Self { order, gram, b, slab, resting, reference, members: Vec::new() }
     }
 
     /// What an earlier one left in memory, without its members.
-    pub fn restore(order: &Vec<u16, MAX_SELECTED>, memory: BlockMemory<'m, T>) -> Self {
+    pub fn restore(order: &'m mut Vec<u16, MAX_SELECTED>, memory: BlockMemory<'m, T>) -> Self {
         let BlockMemory { gram, b, slab, resting, reference } = memory;
-        Self { order: order.clone(), gram, b, slab, resting, reference, members: Vec::new() }
+        Self { order, gram, b, slab, resting, reference, members: Vec::new() }
     }
 
     /// H'.
@@ -111,6 +111,9 @@ impl<'m, T: Real> Block<'m, T> {
     /// The change of -1/2 r^T Sigma^-1 r when the `missing` members are taken out of the reference.
     pub fn energy_without(&self, missing: u32) -> T {
         let mut change = T::ZERO;
+        if self.members.is_empty() {
+            return change;
+        }
         for m in self.members_in(missing) {
             let mut pull = at(self.b, m);
             for other in self.members_in(missing) {
@@ -185,7 +188,7 @@ impl<'m, T: Real> Block<'m, T> {
             return;
         }
         let s = self.order.len();
-        exchange(&mut self.order, i, j);
+        exchange(self.order, i, j);
         exchange(self.slab, i, j);
         for values in [&mut *self.b, self.resting, self.reference] {
             exchange(values, i, j);
@@ -220,7 +223,7 @@ fn fill_gram<T: Real>(
         let h = usize::from(latent);
         // Along row p, and down column p.
         let (mut along, mut down) = (p * s, p);
-        for &other in order.iter().take(p) {
+        for &other in span(order, 0, p) {
             let j = usize::from(other);
             let g = entry(h.max(j), h.min(j));
             set(gram, along, g);

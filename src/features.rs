@@ -8,6 +8,8 @@ use crate::model::{Kind, States};
 
 /// Gibbs sampling.
 pub(crate) const GIBBS: bool = cfg!(feature = "gibbs");
+/// More detail than marginals.
+pub(crate) const DETAIL: bool = cfg!(feature = "training");
 /// Tables of states.
 pub(crate) const TABLES: bool = cfg!(feature = "tables");
 /// Selection for kinds other than Gaussian sparse coding.
@@ -78,6 +80,8 @@ mod tests {
         let engine = Engine::Gibbs(Gibbs::new(Kind::Gsc, 10));
         let sampled = Inference::with_engine(model, &mut memory, Detail::Marginals, engine);
         assert_eq!(sampled.err(), (!GIBBS).then_some(Error::Setting { field: "engine" }));
+        let detailed = Inference::with_detail(model, &mut memory, Detail::SecondMoments);
+        assert_eq!(detailed.err(), (!DETAIL).then_some(Error::Setting { field: "detail" }));
         let mut inference = Inference::new(model, &mut memory).unwrap();
         assert!(inference.infer(&[0.0, 2.0]).unwrap().activity[1] > 0.9);
     }

@@ -38,13 +38,12 @@ impl<T: Real> Default for Found<T> {
 }
 
 impl<T: Real> Found<T> {
-    /// The selected latents, the worst first.
-    pub(crate) fn worst_first(&self) -> Vec<u16, MAX_SELECTED> {
-        let mut reversed = Vec::new();
+    /// Puts the selected latents in order, the worst first.
+    pub(crate) fn order_worst_first(&mut self) {
+        self.order.clear();
         for &latent in self.selected.iter().rev() {
-            let _ = reversed.push(latent); // same capacity
+            let _ = self.order.push(latent); // same capacity
         }
-        reversed
     }
 
     /// The selected latents, ascending (H' is small).
@@ -68,7 +67,6 @@ impl<T: Real> Found<T> {
         model: &Model<'_, T>,
         projection: &[T],
         map_values: &mut [T],
-        order: Vec<u16, MAX_SELECTED>,
         energy: T,
         conclusion: Conclusion<T>,
     ) {
@@ -82,8 +80,7 @@ impl<T: Real> Found<T> {
                     set(map_values, 0, singleton_of(model, projection, usize::from(latent)).mean);
                 }
             }
-            None => to_latents(&mut self.map, map_values, &order),
+            None => to_latents(&mut self.map, map_values, &self.order),
         }
-        self.order = order;
     }
 }

@@ -96,13 +96,13 @@ type Order = Vec<u16, { crate::capacity::MAX_SELECTED }>;
 fn linear<T: Real>(
     model: &Model<'_, T>,
     settings: &Gibbs,
-    order: Order,
+    mut order: Order,
     arena: &mut Arena<'_, T>,
     found: &mut Found<T>,
     visit: impl FnMut(Draw<'_, T>),
 ) {
     let Arena { projection, chain, work, sums, map_values, activity, mean, variance, .. } = arena;
-    let mut block = Block::gather(model, order, projection, arena.block.reborrow());
+    let mut block = Block::gather(model, &mut order, projection, arena.block.reborrow());
     let room = linear::Room {
         state: chain.state,
         work,
@@ -120,19 +120,19 @@ fn linear<T: Real>(
         best_values(model, &block, &found.map, work, map_values);
     }
     found.evidence = model.log_norm - T::HALF * energy + joint;
-    found.order = block.order;
+    found.order = order;
 }
 
 fn maximal<T: Real>(
     model: &Model<'_, T>,
     settings: &Gibbs,
-    order: Order,
+    mut order: Order,
     arena: &mut Arena<'_, T>,
     found: &mut Found<T>,
     visit: impl FnMut(Draw<'_, T>),
 ) {
     let Arena { projection, chain, sums, map_values, activity, mean, variance, .. } = arena;
-    let block = Block::gather(model, order, projection, arena.block.reborrow());
+    let block = Block::gather(model, &mut order, projection, arena.block.reborrow());
     chain.clean.fill(T::ZERO);
     let mut sampler =
         Maximal::new(model, &block, arena.sample, chain.state, chain.maxima, chain.borders, chain.clean);
@@ -141,7 +141,7 @@ fn maximal<T: Real>(
     let (joint, scale) = sample(model, settings, &block, &mut sampler, room, found, visit);
     chain.clean.iter_mut().for_each(|sum| *sum *= scale);
     found.evidence = model.log_norm + joint;
-    found.order = block.order;
+    found.order = order;
 }
 
 /// What chains write to.

@@ -71,15 +71,16 @@ impl<'x, 'b, 's, T: Real> Grown<'x, 'b, 's, T> {
         let missing = self.block.missing(members);
         let Some((mut root, memory)) = memory.carve(s) else { return };
         root.totals.fill([zero; 3]);
-        let mut pairs = root.pairs.iter_mut();
+        let mut pairs = &mut *root.pairs;
         let mut row = &*self.block.gram;
         for (p, (latent, &seen)) in root.given.iter_mut().zip(self.block.b.iter()).enumerate() {
             let Some((&own, later)) = row.split_first() else { break };
             *latent = [own, seen, zero, zero];
-            // The pairs first: they end before the row does.
-            for (pair, &g) in (&mut pairs).take(s - p - 1).zip(later) {
+            let Some((own, rest)) = pairs.split_at_mut_checked(s - p - 1) else { break };
+            for (pair, &g) in own.iter_mut().zip(later) {
                 *pair = [g, zero];
             }
+            pairs = rest;
             row = later.get(s..).unwrap_or(&[]);
         }
         // What the missing members leave in the residual.

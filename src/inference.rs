@@ -3,7 +3,7 @@
 use crate::arena::{Arena, Detail, arena_len};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::features::{GIBBS, has_slab, is_maximal, is_sampled};
+use crate::features::{DETAIL, GIBBS, has_slab, is_maximal, is_sampled};
 use crate::found::Found;
 use crate::gibbs::{self, Conditional, Draw};
 use crate::math::Real;
@@ -105,6 +105,9 @@ fn cut<'m, T: Real>(
     detail: Detail,
     engine: Engine,
 ) -> Result<Arena<'m, T>, Error> {
+    if !DETAIL && detail != Detail::Marginals {
+        return Err(Error::Setting { field: "detail" });
+    }
     let is_full = matches!(model.states, States::Table(table) if table.full_slab);
     match engine {
         Engine::Truncated if is_sampled(model.shape.kind) => return Err(Error::Setting { field: "engine" }),

@@ -5,7 +5,7 @@ use crate::features::has_slab;
 use crate::math::Real;
 use crate::model::Model;
 use crate::posterior::Sums;
-use crate::select::singleton_of;
+use crate::select::given;
 use crate::slices::set;
 
 /// The singleton states of the latents that were not selected.
@@ -71,11 +71,11 @@ impl<T: Real> Outside<'_, T> {
             }
             return;
         }
-        for (latent, ((activity, mean), variance)) in outputs.enumerate() {
+        for (((activity, mean), variance), given) in outputs.zip(given(self.model, projection)) {
             (*mean, *variance) = (T::ZERO, T::ZERO);
             // Most latents are as good as off.
             if *activity != T::ZERO {
-                let state = singleton_of(self.model, projection, latent);
+                let state = given.singleton();
                 let a = *activity * scale;
                 *activity = a;
                 *mean = a * state.mean;

@@ -75,12 +75,11 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         mut memory: SumMemory<'x, T>,
         best_path: &'x mut Path,
     ) -> Self {
-        let SumMemory { on, off, first, square, second, pull, pull_second, .. } = &mut memory;
-        for sums in [&mut **on, off, first, square, second, pull, pull_second] {
+        memory.each(|sums| {
             if !sums.is_empty() {
                 sums.fill(T::ZERO);
             }
-        }
+        });
         best_path.clear();
         let negligible = negligible(state_bits);
         Self {
@@ -168,10 +167,7 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         self.ceiling = anchor + T::HEADROOM;
         self.total *= factor;
         self.best_weight *= factor;
-        let SumMemory { on, off, first, square, second, pull, pull_second, .. } = &mut self.memory;
-        for sums in [on, off, first, square, second, pull, pull_second] {
-            sums.iter_mut().for_each(|sum| *sum *= factor);
-        }
+        self.memory.each(|sums| sums.iter_mut().for_each(|sum| *sum *= factor));
         factor
     }
 

@@ -83,7 +83,7 @@ pub(crate) fn leave<T: Real>(
         *r = rest.value();
     }
     let energy = weigh_in_place(&model.noise, weighted);
-    project_some(model, &block.order, weighted, block.b);
+    project_some(model, block.order, weighted, block.b);
     energy
 }
 

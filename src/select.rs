@@ -38,18 +38,38 @@ pub(crate) fn gain<T: Real>(b: T, mean: T, pull: T, gram: T, variance: T) -> T {
     T::HALF * (b * b + pull * (b + b - gram * mean)) * variance
 }
 
-/// The singleton states of all latents, in order.
-pub(crate) fn singletons<'x, T: Real>(
+/// What the singleton state of a latent is made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<T> {
+    b: T,
+    mean: T,
+    precision: T,
+    gram: T,
+    offset: T,
+}
+
+impl<T: Real> Given<T> {
+    #[inline(always)]
+    pub fn singleton(self) -> Singleton<T> {
+        singleton(self.b, self.mean, self.precision, self.gram, self.offset)
+    }
+}
+
+/// The singleton states of all latents, in order, before they are computed.
+#[inline(always)]
+pub(crate) fn given<'x, T: Real>(
     model: &Model<'x, T>,
     projection: &'x [T],
-) -> impl Iterator<Item = Singleton<T>> + use<'x, T> {
+) -> impl Iterator<Item = Given<T>> + use<'x, T> {
     let slab = model.slab_mean.iter().zip(model.slab_precision);
     let rest = model.gram_diagonal.iter().zip(model.score_offset);
-    projection
-        .iter()
-        .zip(slab)
-        .zip(rest)
-        .map(|((&b, (&mean, &precision)), (&gram, &offset))| singleton(b, mean, precision, gram, offset))
+    projection.iter().zip(slab).zip(rest).map(|((&b, (&mean, &precision)), (&gram, &offset))| Given {
+        b,
+        mean,
+        precision,
+        gram,
+        offset,
+    })
 }
 
 /// The singleton state of one latent.
@@ -90,8 +110,8 @@ pub(crate) fn score<T: Real>(model: &Model<'_, T>, sample: &[T], projection: &[T
 /// ln p(y | only h on) - ln p(y | nothing on) of all latents: b_h - G_hh / 2 without a slab.
 pub(crate) fn singleton_scores<T: Real>(model: &Model<'_, T>, projection: &[T], scores: &mut [T]) {
     if has_slab(model.shape.kind) {
-        for (score, state) in scores.iter_mut().zip(singletons(model, projection)) {
-            *score = state.score;
+        for (score, given) in scores.iter_mut().zip(given(model, projection)) {
+            *score = given.singleton().score;
         }
     } else {
         for ((score, &b), &gram) in scores.iter_mut().zip(projection).zip(model.gram_diagonal) {

@@ -21,13 +21,14 @@ use crate::table::Tabled;
 
 /// The posterior of the sample in `arena`, from its scores on.
 pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut Found<T>) {
-    let order = match model.states {
-        States::Table(_) if TABLES => found.ascending(),
+    match model.states {
+        States::Table(_) if TABLES => found.order = found.ascending(),
         // Siblings are visited from the last position down: the best latents go last.
-        _ => found.worst_first(),
-    };
+        _ => found.order_worst_first(),
+    }
+    let Found { selected, order, map, .. } = found;
     let mut block = Block::gather(model, order, arena.projection, arena.block.reborrow());
-    let outside = Outside { model, selected: &found.selected };
+    let outside = Outside { model, selected };
     let largest_outside = outside.log_joints(arena.activity, T::ZERO);
     let mut energy = found.energy;
     let mut pass = 1;
@@ -49,7 +50,7 @@ pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>,
         }
         let anchor = (block.energy_without(u32::MAX) + largest_outside).max(known);
         let state_bits = model.shape.state_bits();
-        let mut sums = Sums::new(&block, anchor, state_bits, arena.sums.reborrow(), &mut found.map);
+        let mut sums = Sums::new(&block, anchor, state_bits, arena.sums.reborrow(), map);
         let max_active = model.shape.max_active;
         match model.states {
             States::Table(table) if TABLES => {
@@ -68,14 +69,14 @@ pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>,
             break sums;
         }
         pass += 1;
-        block.refer_to(&found.map, arena.map_values);
+        block.refer_to(map, arena.map_values);
         energy = leave(model, &mut block, arena.sample, arena.weighted);
     };
     let empty = block.energy_without(u32::MAX);
     let Arena { projection, activity, mean, variance, .. } = arena;
     let conclusion =
         conclude(&outside, empty, &block, sums, Results { projection, activity, mean, variance });
-    found.settle(model, arena.projection, arena.map_values, block.order, energy, conclusion);
+    found.settle(model, arena.projection, arena.map_values, energy, conclusion);
 }
 
 /// Visits the states of the last sample: positions and log joint.
@@ -85,7 +86,8 @@ pub(crate) fn each_state<T: Real>(
     found: &Found<T>,
     mut visit: impl FnMut(&[u16], T),
 ) {
-    let mut block = Block::restore(&found.order, arena.block.reborrow());
+    let mut order = found.order.clone();
+    let mut block = Block::restore(&mut order, arena.block.reborrow());
     // A member whose coefficient in the reference is zero might as well be none.
     for p in 0..block.len() as u16 {
         if at(block.reference, usize::from(p)) != T::ZERO {

@@ -6,7 +6,7 @@
 use std::{env, fs, path::PathBuf};
 
 const CONFORMANCE: &str = "../../tests/conformance";
-const DEFAULT: [&str; 12] = [
+const DEFAULT: [&str; 13] = [
     "d4h6",
     "d16h32",
     "d64h256",
@@ -19,6 +19,7 @@ const DEFAULT: [&str; 12] = [
     "i8-d32h64",
     "i8-mca-d16h32",
     "nmf-d16h32",
+    "quiet-d4h6",
 ];
 
 fn main() {

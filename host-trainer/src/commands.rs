@@ -4,7 +4,7 @@
 //! while running. Errors are one line on stderr, `error: what is wrong: where: what to do`. What several commands
 //! need is beside them: `model_file` (a blob from disk), `recover` (parameters from a blob), `given` (parameters as numbers or arrays), `framing` (how data becomes
 //! points, as flags), `engine` (points
-//! through the core), `streaming` (recordings through it), `inferring` and `sampling` (its settings as flags), `results` (the arrays they make), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
+//! through the core), `streaming` (recordings through it), `inferring` and `sampling` (its settings as flags), `processor` (what cores take), `results` (the arrays they make), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
 
 mod demo;
 mod denoise;
@@ -20,6 +20,7 @@ mod inspect;
 mod merge;
 mod model_file;
 mod output;
+mod processor;
 mod quantize;
 mod recover;
 mod report;

@@ -14,6 +14,7 @@ pub mod groups;
 mod linalg;
 pub mod metrics;
 pub mod parameters;
+pub mod predict;
 pub mod prepare;
 pub mod quantize;
 pub mod streaming;

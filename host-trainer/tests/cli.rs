@@ -10,6 +10,8 @@ mod desk;
 mod eval;
 #[path = "cli/export.rs"]
 mod export;
+#[path = "cli/inspect.rs"]
+mod inspect;
 #[path = "cli/kinds.rs"]
 mod kinds;
 #[path = "cli/pictures.rs"]

@@ -130,7 +130,7 @@ impl<'x, 'b, 'w, T: Real> Linear<'x, 'b, 'w, T> {
 
 impl<T: Real> Sampler<T> for Linear<'_, '_, '_, T> {
     fn order(&self) -> &[u16] {
-        &self.block.order
+        self.block.order
     }
 
     fn reset(&mut self) {

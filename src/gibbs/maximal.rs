@@ -113,7 +113,7 @@ impl<'x, 'b, T: Real> Maximal<'x, 'b, T> {
 
 impl<T: Real> Sampler<T> for Maximal<'_, '_, T> {
     fn order(&self) -> &[u16] {
-        &self.block.order
+        self.block.order
     }
 
     fn reset(&mut self) {

@@ -41,7 +41,7 @@ pub(crate) fn conditional<T: Real>(
             return Err(Error::Setting { field: "values" });
         }
     }
-    let block = Block::gather(model, order, arena.projection, arena.block.reborrow());
+    let block = Block::gather(model, &mut order, arena.projection, arena.block.reborrow());
     let Arena { sample, chain, work, .. } = arena;
     let value = |p: usize| at(values, super::latent(&block, p));
     if model.shape.kind.is_maximal() {

@@ -2,6 +2,7 @@
 
 use super::{Moments, Sums};
 use crate::arena::SumMemory;
+use crate::features::DETAIL;
 use crate::grown::{Pair, Total};
 use crate::math::Real;
 use crate::slices::{at, lower_row, set, span_mut};
@@ -28,7 +29,7 @@ impl<T: Real> Sums<'_, '_, T> {
             *first += latent[1];
             *square += latent[2];
         }
-        if self.memory.second.is_empty() {
+        if !self.has_second() {
             return;
         }
         // About zero again: <x x'> = <d d'> + x0 <d'> + x0' <d> + x0 x0' with d = x - x0.
@@ -51,7 +52,7 @@ impl<T: Real> Sums<'_, '_, T> {
     /// Adds the states in which position `p` is switched and one of those after it too, whose weights are `later`: see
     /// [`crate::switched`].
     pub fn add_pairs(&mut self, p: usize, later: &[T]) {
-        if self.memory.second.is_empty() {
+        if !self.has_second() {
             return;
         }
         let row = p * self.block.len() + p + 1;
@@ -70,7 +71,7 @@ impl<T: Real> Sums<'_, '_, T> {
             set(self.memory.on, p, if is_member { mass - switched } else { switched });
             set(self.memory.off, p, if is_member { switched } else { T::ZERO });
         }
-        if self.memory.second.is_empty() {
+        if !self.has_second() {
             return;
         }
         for (p, &switched_p) in switched.iter().enumerate() {
@@ -90,7 +91,7 @@ impl<T: Real> Sums<'_, '_, T> {
 
     /// Whether products of latents are asked for.
     pub fn has_second(&self) -> bool {
-        !self.memory.second.is_empty()
+        DETAIL && !self.memory.second.is_empty()
     }
 
     /// A draw counts.
@@ -132,10 +133,10 @@ impl<T: Real> Sums<'_, '_, T> {
             add(self.memory.square, lambda + away * away);
         }
         self.add_off(self.block.missing(path), weight);
-        if !self.memory.second.is_empty() {
+        if self.has_second() {
             self.add_second(path, weight, moments.mean, moments.covariance);
         }
-        if !self.memory.pull.is_empty() {
+        if DETAIL && !self.memory.pull.is_empty() {
             self.add_pull(path, weight, moments);
         }
     }
@@ -162,6 +163,9 @@ impl<T: Real> Sums<'_, '_, T> {
 
     /// Turns the sums of second moments into `<(s.z)(s.z)^T>`, by position.
     pub fn finish_second(&mut self) {
+        if !self.has_second() {
+            return;
+        }
         let scale = self.scale();
         let SumMemory { second, pull, pull_second, .. } = &mut self.memory;
         for sums in [second, pull, pull_second] {
@@ -171,6 +175,9 @@ impl<T: Real> Sums<'_, '_, T> {
 
     /// The reference's members in `mask` are off in a state of this weight.
     pub(super) fn add_off(&mut self, mask: u32, weight: T) {
+        if self.block.members.is_empty() {
+            return;
+        }
         for m in self.block.members_in(mask) {
             set(self.memory.off, m, at(self.memory.off, m) + weight);
         }

@@ -27,9 +27,10 @@ pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>,
 /// is small for all states that matter: see [`crate::reference`].
 fn linear<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut Found<T>) {
     let shape = model.shape;
-    let order = found.worst_first();
+    found.order_worst_first();
+    let Found { selected, order, map, .. } = found;
     let mut block = Block::gather(model, order, arena.projection, arena.block.reborrow());
-    let outside = Outside { model, selected: &found.selected };
+    let outside = Outside { model, selected };
     let largest_outside = outside.log_joints(arena.activity, T::ZERO);
     let is_loud = block.b.iter().any(|&b| b > T::REFINE_ABOVE);
     let (mut energy, mut known) = (found.energy, T::ZERO);
@@ -53,32 +54,34 @@ fn linear<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut F
             known = linear.joint(0);
         }
         let anchor = (empty + largest_outside).max(known);
-        let mut sums = Sums::new(&block, anchor, shape.state_bits(), arena.sums.reborrow(), &mut found.map);
+        let mut sums = Sums::new(&block, anchor, shape.state_bits(), arena.sums.reborrow(), map);
         Walk::all(&mut linear, switches(&block, shape.max_active), arena.switches.sums, &mut sums);
         let is_reference = sums.best_path().iter().copied().eq(0..block.members.len() as u16);
         if !is_loud || is_reference || pass >= PASSES {
             break (sums, empty);
         }
         pass += 1;
-        block.make_members(&found.map);
+        block.make_members(map);
         energy = leave(model, &mut block, arena.sample, arena.weighted);
     };
     let Arena { projection, activity, mean, variance, .. } = arena;
     let results = Results { projection, activity, mean, variance };
     let conclusion = conclude(&outside, empty, &block, sums, results);
     arena.map_values.fill(T::ONE);
-    found.members = block.members.len() as u16;
-    found.settle(model, arena.projection, arena.map_values, block.order, energy, conclusion);
+    let members = block.members.len() as u16;
+    found.members = members;
+    found.settle(model, arena.projection, arena.map_values, energy, conclusion);
 }
 
 fn maximal<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut Found<T>) {
     let shape = model.shape;
-    let order = found.worst_first();
-    let outside = Outside { model, selected: &found.selected };
+    found.order_worst_first();
+    let Found { selected, order, map, .. } = found;
+    let outside = Outside { model, selected };
     let block = Block::gather(model, order, arena.projection, arena.block.reborrow());
-    let mut maximal = Maximal::new(model, &block.order, arena.sample, arena.switches.rows);
+    let mut maximal = Maximal::new(model, block.order, arena.sample, arena.switches.rows);
     let (mut known, projection) = (maximal.joint(0), &*arena.projection);
-    for &latent in &block.order {
+    for &latent in block.order.iter() {
         let latent = usize::from(latent);
         known = known.max(maximal.alone(latent, at(projection, latent)) + at(model.prior_logit, latent));
     }
@@ -88,7 +91,7 @@ fn maximal<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut 
         }
     }
     let anchor = outside.log_joints(arena.activity, known);
-    let mut sums = Sums::new(&block, anchor, shape.state_bits(), arena.sums.reborrow(), &mut found.map);
+    let mut sums = Sums::new(&block, anchor, shape.state_bits(), arena.sums.reborrow(), map);
     Walk::all(&mut maximal, switches(&block, shape.max_active), arena.switches.sums, &mut sums);
     let Arena { projection, activity, mean, variance, .. } = arena;
     let results = Results { projection, activity, mean, variance };
@@ -96,7 +99,7 @@ fn maximal<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut 
     let conclusion = conclude(&outside, T::ZERO, &block, sums, results);
     arena.map_values.fill(T::ONE);
     found.members = 0;
-    found.settle(model, arena.projection, arena.map_values, block.order, T::ZERO, conclusion);
+    found.settle(model, arena.projection, arena.map_values, T::ZERO, conclusion);
 }
 
 fn switches<T: Real>(block: &Block<'_, T>, max_active: usize) -> Switches {
@@ -110,7 +113,8 @@ pub(crate) fn each_state<T: Real>(
     found: &Found<T>,
     visit: impl FnMut(&[u16], T),
 ) {
-    let mut block = Block::restore(&found.order, arena.block.reborrow());
+    let mut order = found.order.clone();
+    let mut block = Block::restore(&mut order, arena.block.reborrow());
     for member in 0..found.members {
         let _ = block.members.push(member); // as many as there were
     }
@@ -118,7 +122,7 @@ pub(crate) fn each_state<T: Real>(
     let rows = &mut *arena.switches.rows;
     match is_maximal(model.shape.kind) {
         true => {
-            let maximal = Maximal::new(model, &block.order, arena.sample, rows);
+            let maximal = Maximal::new(model, block.order, arena.sample, rows);
             Visits { superposition: maximal, switches, visit, path: Switched::new() }.all();
         }
         false => {

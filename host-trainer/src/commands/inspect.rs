@@ -2,6 +2,7 @@
 
 use super::model_file::{ModelFile, arena_bytes, names};
 use super::output::{print, printable};
+use super::processor::{Cores, Load, OnCore, Processor};
 use crate::{Error, Result};
 use serde::Serialize;
 use spikelet::blob::{ALIGN, Blob, ENTRY_LEN, Kind, Slab, VERSION};
@@ -14,9 +15,13 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Operations are multiply-adds per sample, at most; a loud sample (far above the noise) takes the refinement on top.
+Instructions on a core are predicted from measured ones, for samples as the model itself draws them; \"at worst\" lies above
+all that were measured, which is no proof. Flash is the model and a library for its kind alone. Emulators count
+instructions, not cycles: see --cpi.
 
 Example:
   spikelet inspect model.spk
+  spikelet inspect model.spk --core m4f --clock 168MHz --rate 16000
   spikelet inspect model.spk --json")]
 pub(super) struct Inspect {
     /// The model, made by `spikelet import`
@@ -25,6 +30,8 @@ pub(super) struct Inspect {
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    processor: Processor,
 }
 
 /// The JSON object; names are part of the interface.
@@ -55,6 +62,12 @@ pub(super) struct Facts<'a> {
     pub gibbs: Option<Sampled>,
     pub grown: Option<Cost>,
     pub table: Option<Cost>,
+    /// Predictions; empty where nothing is known.
+    pub cores: Vec<OnCore>,
+    /// What a stream takes of the processor, if a clock was given.
+    pub load: Option<Load>,
+    /// The share of samples that are loud, of those the model draws.
+    pub loud: Option<f64>,
     pub version: u16,
     pub revision: u16,
     /// What a stream puts out, one after the other.
@@ -109,19 +122,22 @@ impl Sampled {
 impl Inspect {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
-        let facts = Facts::new(&file.blob()?);
+        let blob = file.blob()?;
+        let cores = self.processor.predict(&blob)?;
+        let rows = cores.rows();
+        let facts = Facts::new(&blob, cores);
         if self.json {
             let text = serde_json::to_string_pretty(&facts).map_err(|cause| {
                 Error::run(format_args!("no JSON ({cause})"), self.model.display(), "report this as a bug")
             })?;
             return print(&format!("{text}\n"));
         }
-        print(&facts.table(&self.model.display().to_string()))
+        print(&facts.table(&self.model.display().to_string(), rows))
     }
 }
 
 impl<'a> Facts<'a> {
-    pub fn new(blob: &Blob<'a>) -> Self {
+    pub fn new(blob: &Blob<'a>, cores: Cores) -> Self {
         let model = blob.model();
         let (shape, operations) = (model.shape, model.operations());
         let [grown, table] = costs(blob);
@@ -152,6 +168,9 @@ impl<'a> Facts<'a> {
             gibbs: Sampled::new(&model),
             grown,
             table,
+            cores: cores.on_core,
+            load: cores.load,
+            loud: cores.loud,
             version: VERSION,
             revision: blob.revision(),
             groups: names::groups(&blob.groups()),
@@ -174,7 +193,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn table(&self, name: &str) -> String {
+    fn table(&self, name: &str, cores: Vec<(&'static str, String)>) -> String {
         let yes = |flag: bool| if flag { "yes" } else { "no" };
         let cost = |cost: Option<Cost>| match cost {
             Some(cost) => format!("{} bytes of flash, {} multiply-adds", cost.blob_bytes, cost.operations),
@@ -223,12 +242,14 @@ impl<'a> Facts<'a> {
                 "states in a table",
                 cost(self.table) + if self.state_source == "table" { " (this model)" } else { "" },
             ),
+        ];
+        let last = [
             ("points are", self.points_are()),
             ("sources", self.sources()),
             ("blob format", format!("version {}, revision {}", self.version, self.revision)),
             ("provenance", printable(self.provenance)),
         ];
-        rows.iter().map(|(key, value)| format!("{key:<18} {value}\n")).collect()
+        rows.into_iter().chain(cores).chain(last).map(|(key, value)| format!("{key:<18} {value}\n")).collect()
     }
 }
 

@@ -21,6 +21,7 @@ mod training;
 use super::inspect::Facts;
 use super::model_file::ModelFile;
 use super::output::{print, refuse_overwriting};
+use super::processor::Processor;
 use crate::{Error, Result, files};
 use description::Description;
 use examples::Sample;
@@ -86,7 +87,8 @@ impl Report {
         if let Some(blob) = &blob {
             self.check_same(told, blob, model_path)?;
         }
-        let facts = blob.as_ref().map(Facts::new);
+        let facts = blob.as_ref().map(|blob| Ok(Facts::new(blob, Processor::default().predict(blob)?)));
+        let facts = facts.transpose()?;
         let stem = self.description.file_stem().unwrap_or_default().to_string_lossy();
         let mut body = origin::head(told, &stem, facts.as_ref()) + "<main>\n";
         body += &training::html(told);

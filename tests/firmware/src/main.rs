@@ -4,7 +4,8 @@
 //! name samples projection selection posterior total worst blob-bytes
 //! ```
 //!
-//! Instructions are means over the samples, `worst` is the dearest sample's total. The stages are called as a program would call them, each behind a function that is not inlined, so
+//! Instructions are means over the samples, `worst` is the dearest sample's total. With the feature `each` there is a line for
+//! each sample instead: `name number projection selection posterior`. The stages are called as a program would call them, each behind a function that is not inlined, so
 //! that no work moves across the marks; its call and return are counted.
 #![no_std]
 #![no_main]
@@ -71,12 +72,21 @@ fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<()
 
         let stages = [(start, projected), (projected, selected), (selected, done)]
             .map(|(first, second)| clock.between(first, second));
+        if cfg!(feature = "each") {
+            print(recording.name);
+            print_value(c" ", n as u32);
+            stages.iter().for_each(|&stage| print_value(c" ", stage));
+            print(c"\n");
+        }
         worst = worst.max(stages.iter().sum());
         for (sum, stage) in sums.iter_mut().zip(stages) {
             *sum += u64::from(stage);
         }
     }
 
+    if cfg!(feature = "each") {
+        return Ok(());
+    }
     let mean = |sum: u64| ((sum + samples as u64 / 2) / (samples as u64).max(1)) as u32;
     print(recording.name);
     print_value(c" ", samples as u32);

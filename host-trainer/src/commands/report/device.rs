@@ -7,6 +7,7 @@ use crate::Result;
 use crate::commands::inspect::Facts;
 use crate::commands::model_file::ModelFile;
 use crate::commands::output::Progress;
+use crate::commands::processor::OnCore;
 use crate::commands::quantize::encode;
 use spikelet::model::{Dictionary, Width};
 use std::path::Path;
@@ -29,12 +30,24 @@ pub(super) fn cost(facts: &Facts<'_>) -> String {
         let word = format!("multiply-adds, if it is sampled instead with {} sweeps", gibbs.sweeps);
         rows.push(row("Sampled", count(gibbs.operations), &word));
     }
-    // Instructions differ from core to core: a table with a row for each belongs below this one.
-    let body = table(&["", "#", ""], &rows)
-        + &hint(
-            "Bounds, the same on every core; <code>./tests/cost</code> counts instructions of reference models on each.",
-        );
-    section("cost", "Cost on a device", &body)
+    let bounds = table(&["", "#", ""], &rows) + &hint("Bounds, the same on every core.");
+    section("cost", "Cost on a device", &(bounds + &cores(facts)))
+}
+
+/// Instructions differ from core to core: a row for each.
+fn cores(facts: &Facts<'_>) -> String {
+    if facts.cores.is_empty() {
+        return hint("Instructions on each core are predicted for spike-and-slab models in f32 only.");
+    }
+    let row = |on: &OnCore| {
+        let numbers = [on.instructions, on.instructions_worst].map(count);
+        let sizes = [on.flash_bytes, on.arena_bytes, on.stack_bytes as usize].map(|size| bytes(size as u64));
+        [vec![on.core.to_string()], numbers.to_vec(), sizes.to_vec()].concat()
+    };
+    let rows: Vec<Vec<String>> = facts.cores.iter().map(row).collect();
+    let caption = "Instructions for one sample of the model's own, and for the dearest, predicted from measurements on shapes \
+                   like this one; flash with the code, and the stack.";
+    figure(&table(&["core", "#instructions", "#worst", "#flash", "#RAM", "#stack"], &rows), caption)
 }
 
 /// Flash of every encoding and, where there is data, what it changes.

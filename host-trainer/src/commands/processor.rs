@@ -1,0 +1,202 @@
+//! What a model takes of a processor: predictions for every core, and the share of one that a stream takes.
+//!
+//! share = points a second x instructions x cycles per instruction / clock. Instructions are predicted from measured
+//! ones ([`crate::predict`]); cycles per instruction are an assumption, which `--cpi` replaces.
+
+use crate::predict::{CORES, Core, Prediction, Predictor};
+use crate::{Error, Result};
+use serde::Serialize;
+use spikelet::Blob;
+use spikelet::frame::Form;
+
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct Processor {
+    /// Show one core only: m0, m4f, m7, m33 or rv32
+    #[arg(long, value_name = "CORE", value_parser = core)]
+    core: Option<Core>,
+    /// Its clock, such as 168MHz: says how much of the processor a stream takes
+    #[arg(long, value_name = "HERTZ", requires = "core", value_parser = frequency)]
+    clock: Option<f64>,
+    /// Samples a second of the stream, such as 16000 or 16kHz [default: what the model says]
+    #[arg(long, value_name = "HERTZ", requires = "clock", value_parser = frequency)]
+    rate: Option<f64>,
+    /// Cycles of an average instruction [default: 1.0 for m7, 1.6 for m0, else 1.5, which assumes memory that does not
+    /// make the core wait]
+    #[arg(long, value_name = "CYCLES", requires = "clock", value_parser = cycles)]
+    cpi: Option<f64>,
+}
+
+/// In JSON: what the cores take.
+#[derive(Debug, Serialize)]
+pub(super) struct OnCore {
+    pub core: &'static str,
+    /// Of an average sample.
+    pub instructions: u64,
+    pub instructions_by_stage: [u64; 3],
+    /// Of the dearest sample, however loud: above all that were measured, but no proof.
+    pub instructions_worst: u64,
+    pub flash_bytes: usize,
+    pub text_bytes: u32,
+    pub arena_bytes: usize,
+    pub stack_bytes: u32,
+    /// Whether shapes like this were measured.
+    pub within_fit: bool,
+}
+
+/// In JSON: what a stream takes of one core.
+#[derive(Debug, Serialize)]
+pub(super) struct Load {
+    core: &'static str,
+    clock: f64,
+    points_per_second: f64,
+    cycles_per_instruction: f64,
+    /// Of the processor, for average samples and if all were the dearest.
+    share: f64,
+    share_worst: f64,
+}
+
+/// What there is to say about cores.
+#[derive(Debug)]
+pub(super) struct Cores {
+    pub on_core: Vec<OnCore>,
+    /// Why there are none.
+    pub unknown: Option<String>,
+    pub load: Option<Load>,
+    /// The share of loud samples among those the model draws.
+    pub loud: Option<f64>,
+}
+
+impl Processor {
+    /// Predictions for the cores asked for. A model that nothing is known of is an error only if a core was named.
+    pub fn predict(&self, blob: &Blob<'_>) -> Result<Cores> {
+        let predictor = match Predictor::new(&blob.model()) {
+            Ok(predictor) => predictor,
+            Err(error) if self.core.is_some() => return Err(error),
+            Err(error) => {
+                return Ok(Cores {
+                    on_core: Vec::new(),
+                    unknown: Some(error.to_string()),
+                    load: None,
+                    loud: None,
+                });
+            }
+        };
+        let chosen = CORES.into_iter().filter(|core| self.core.is_none_or(|chosen| chosen == *core));
+        let predictions: Vec<Prediction> = chosen.filter_map(|core| predictor.on(core)).collect();
+        let load = match (self.clock, predictions.first()) {
+            (Some(clock), Some(prediction)) => Some(self.load(blob, clock, prediction)?),
+            _ => None,
+        };
+        let on_core = predictions.iter().map(|prediction| OnCore::new(blob, prediction)).collect();
+        Ok(Cores { on_core, unknown: None, load, loud: Some(predictor.loud()) })
+    }
+
+    fn load(&self, blob: &Blob<'_>, clock: f64, prediction: &Prediction) -> Result<Load> {
+        let frame = blob.frame();
+        let known = frame.map(|frame| f64::from(frame.rate)).filter(|&rate| rate > 0.0);
+        let Some(rate) = self.rate.or(known) else {
+            let what = "the model does not know how many samples there are a second";
+            return Err(Error::input(what, "--clock", "add --rate, such as --rate 16000"));
+        };
+        let points_per_second = match frame.map(|frame| frame.form) {
+            Some(Form::Windows { hop, .. }) => rate / f64::from(hop),
+            Some(Form::Patches { .. }) => {
+                let advice = "leave --clock away: patches of pictures have no rate";
+                return Err(Error::input("the points of this model are patches", "--clock", advice));
+            }
+            _ => rate,
+        };
+        let cycles_per_instruction = self.cpi.unwrap_or(prediction.core.cycles_per_instruction);
+        let share = |instructions: f64| points_per_second * instructions * cycles_per_instruction / clock;
+        Ok(Load {
+            core: prediction.core.name,
+            clock,
+            points_per_second,
+            cycles_per_instruction,
+            share: share(prediction.instructions()),
+            share_worst: share(prediction.worst),
+        })
+    }
+}
+
+impl OnCore {
+    fn new(blob: &Blob<'_>, prediction: &Prediction) -> Self {
+        let round = |instructions: f64| instructions.round() as u64;
+        Self {
+            core: prediction.core.name,
+            instructions: round(prediction.instructions()),
+            instructions_by_stage: prediction.stages.map(round),
+            instructions_worst: round(prediction.worst),
+            flash_bytes: prediction.text_bytes as usize + blob.byte_len(),
+            text_bytes: prediction.text_bytes,
+            arena_bytes: prediction.arena_bytes,
+            stack_bytes: prediction.stack_bytes,
+            within_fit: prediction.is_within_fit,
+        }
+    }
+}
+
+impl Cores {
+    /// Rows of the table.
+    pub fn rows(&self) -> Vec<(&'static str, String)> {
+        let mut rows: Vec<_> = self
+            .on_core
+            .iter()
+            .map(|on| {
+                let beyond = if on.within_fit { "" } else { " (unlike anything measured)" };
+                let bytes = format!("flash {}, stack {} bytes", on.flash_bytes, on.stack_bytes);
+                let text = format!(
+                    "{} instructions, at worst {}; {bytes}{beyond}",
+                    on.instructions, on.instructions_worst
+                );
+                (on.core, text)
+            })
+            .collect();
+        rows.extend(self.unknown.as_ref().map(|reason| ("on a core", reason.clone())));
+        rows.extend(self.loud.map(|loud| {
+            ("loud draws", format!("{:.0} % of the samples that the model itself makes", 100.0 * loud))
+        }));
+        if let Some(load) = &self.load {
+            let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+            let too_much = if load.share > 1.0 { ": too slow" } else { "" };
+            rows.push((
+                "processor",
+                format!(
+                    "{} of {} MHz, at worst {}{too_much} ({} points a second, {} cycles an instruction assumed)",
+                    percent(load.share),
+                    load.clock / 1e6,
+                    percent(load.share_worst),
+                    load.points_per_second,
+                    load.cycles_per_instruction
+                ),
+            ));
+        }
+        rows
+    }
+}
+
+fn core(name: &str) -> Result<Core, String> {
+    let names = CORES.map(|core| core.short).join(", ");
+    Core::find(name).ok_or_else(|| format!("no such core was measured; choose one of {names}"))
+}
+
+/// Hertz, with or without a unit.
+fn frequency(text: &str) -> Result<f64, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    let units = [("khz", 1e3), ("mhz", 1e6), ("ghz", 1e9), ("hz", 1.0), ("", 1.0)];
+    let (digits, factor) = units
+        .iter()
+        .find_map(|(unit, factor)| Some((lower.strip_suffix(unit)?, factor)))
+        .unwrap_or((&lower, &1.0));
+    match digits.trim().parse::<f64>().map(|number| number * factor) {
+        Ok(hertz) if (1.0..=1e12).contains(&hertz) => Ok(hertz),
+        _ => Err("give 1 Hz to 1000 GHz as a number with Hz, kHz, MHz or GHz, such as 168MHz".into()),
+    }
+}
+
+fn cycles(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(cycles) if (0.1..=1000.0).contains(&cycles) => Ok(cycles),
+        _ => Err("choose 0.1 to 1000 cycles".into()),
+    }
+}
