@@ -11,7 +11,7 @@ fn inspected(desk: &Desk, line: &str) -> Value {
 fn every_core_has_its_costs() {
     let desk = Desk::with_model();
     // So much noise that no sample is loud.
-    desk.good("import --model gsc --w W.npy --sigma2 0.2 --out quiet.spk");
+    desk.good("import --model gsc --w W.npy --sigma2 0.2 --max-active 3 --out quiet.spk");
     let facts = inspected(&desk, "quiet.spk");
     assert_eq!(facts["loud"], 0.0);
     let cores = facts["cores"].as_array().unwrap();
