@@ -133,12 +133,12 @@ fn the_transform_by_definition() {
     let mut expected = vec![0.0; 3 * (input.len() / 2 + 2 * N - 1)];
     for end in (N..input.len() / 2 + 2 * N).step_by(N) {
         let time = |n: usize| (end + n).checked_sub(2 * N);
-        for k in 0..N {
+        for (k, &gain) in gains.iter().enumerate() {
             let coefficient = |channel: usize| -> f64 {
                 let sample = |n: usize| time(n).and_then(|t| input.get(2 * t + channel)).copied();
                 (0..2 * N).map(|n| window(n) * f64::from(sample(n).unwrap_or(0.0)) * cosine(n, k, N)).sum()
             };
-            let gain = f64::from(gains[k]);
+            let gain = f64::from(gain);
             let means = means(&blob, &[0, 1].map(|channel| (gain * coefficient(channel)) as f32));
             for group in 0..3 {
                 let part = part(&blob, &means, group, nearest(&blob, group)) / gain;
