@@ -15,6 +15,7 @@ mod origin;
 mod page;
 mod plot;
 mod sparsity;
+mod spectrum;
 mod strength;
 mod training;
 
@@ -93,6 +94,7 @@ impl Report {
         let mut body = origin::head(told, &stem, facts.as_ref()) + "<main>\n";
         body += &training::html(told);
         body += &dictionary::html(told);
+        body += &blob.as_ref().map(spectrum::html).unwrap_or_default();
         body += &sparsity::html(told);
         body += &strength::html(told);
         body += &match (file, &blob, &facts) {

@@ -90,6 +90,9 @@ fn three_sounds_come_apart_from_two_channels() {
     let json: serde_json::Value = serde_json::from_slice(&fs::read(desk.path("m.json")).unwrap()).unwrap();
     assert_eq!((&json["frame"]["form"], &json["frame"]["bins"]), (&"transform".into(), &64.into()));
     assert_eq!(json["frame"]["gains"].as_array().unwrap().len(), 64);
+    desk.good("report m.json --data mix.wav --out page.html");
+    let page = fs::read_to_string(desk.path("page.html")).unwrap();
+    assert!(page.contains("level of the training data in 64 bins") && !page.contains("NaN"));
     // Every bin of every block is a point.
     desk.good("infer m.spk mix.wav --out-dir points");
     let points = (SAMPLES.div_ceil(64) + 1) * 64;
