@@ -106,12 +106,13 @@ Listen to {mixture}, then to {folder}/separated/*.wav{beside}. Look at {folder}/
 On the device: build the library for your core (here a Cortex-M4F), and link it with your program:
   cargo rustc -p spikelet-ffi --profile firmware --target thumbv7em-none-eabihf --crate-type staticlib
   arm-none-eabi-gcc -mcpu=cortex-m4 -mfloat-abi=hard -Iinclude -I{folder} main.c \\
-      target/thumbv7em-none-eabihf/firmware/libspikelet.a
+      target/thumbv7em-none-eabihf/firmware/libspikelet_ffi.a
 In main.c:
   #include \"spikelet.h\"
   #include \"model.h\"
-  spk_stream_init(memory, sizeof memory, model, sizeof model, &stream);       /* once */
-  spk_stream_process_i16(stream, microphones, sources, samples);              /* every block */
+  static MODEL_ALIGNED unsigned char memory[MODEL_STREAM_SIZE];
+  spk_stream_init(memory, sizeof memory, model_blob, sizeof model_blob, &stream); /* once */
+  spk_stream_process_i16(stream, microphones, sources, samples);                  /* every block */
 "
         )
     }

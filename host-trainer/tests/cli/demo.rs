@@ -33,6 +33,11 @@ fn the_demo_separates_and_its_commands_work() {
     ] {
         assert!(folder.join(name).is_file(), "{name}");
     }
+    // What it tells firmware to use is in the header.
+    let header = fs::read_to_string(folder.join("model.h")).unwrap();
+    for name in ["MODEL_ALIGNED", "MODEL_STREAM_SIZE", "model_blob"] {
+        assert!(text.contains(name) && header.contains(name), "{name}");
+    }
     // The commands it prints do what it did, to the bit.
     let first = desk.content();
     let steps: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("$ spikelet ")).collect();
