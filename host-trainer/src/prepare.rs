@@ -3,17 +3,20 @@
 //! The dictionary is rounded to the target precision first, to integers if so wanted ([`crate::quantize`]), and everything
 //! else follows from the rounded one in `f64`, so that the numbers of a model agree with each other.
 
+mod options;
 mod table;
 
+pub(crate) use options::check_truncation;
+pub use options::{GramName, Options, SelectionName, StatesName};
+
 use crate::linalg::{cholesky_inverse, gram, gram_diagonal};
-use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
+use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use crate::quantize::{Quantized, quantize};
 use crate::{Error, Result};
-use spikelet::capacity::{MAX_ACTIVE, MAX_SELECTED};
+use options::check_selection;
 use spikelet::math::Real;
 use spikelet::model::{
-    Dictionary, Integers, Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable,
-    States, Width,
+    Dictionary, Integers, Kind, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States, Width,
 };
 use table::state_table;
 
@@ -22,67 +25,6 @@ const SMALL_GRAM_BYTES: usize = 8 * 1024;
 
 /// Of more latents than this, the Gram matrix is only made when it is part of the model (128 MiB in f64).
 const LARGE_GRAM: usize = 4096;
-
-/// Names of the selection scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum SelectionName {
-    /// Probability of the sample with one latent on.
-    Singleton,
-    /// The same with dimensions taken as independent.
-    Independent,
-    /// Product with the column of W, which has length 1 for that (not for gsc).
-    Cosine,
-    /// Most that any state with the latent on can reach (nmf, mca).
-    Bound,
-}
-
-impl SelectionName {
-    /// The one that a kind has unless another is asked for.
-    pub fn of_kind(kind: ModelKind) -> Self {
-        match kind {
-            ModelKind::Gsc => Self::Singleton,
-            ModelKind::Bsc | ModelKind::Ssmca => Self::Cosine,
-            ModelKind::Nmf | ModelKind::Mca => Self::Bound,
-        }
-    }
-}
-
-/// Where the matrices of a state come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum StatesName {
-    /// Grown along the walk (diagonal slab).
-    Grown,
-    /// Precomputed for every state (any slab).
-    Table,
-}
-
-/// Whether the H x H Gram matrix is part of the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum GramName {
-    /// Stored when it is small or no larger than the dictionary.
-    Auto,
-    /// Stored.
-    Stored,
-    /// The H' x H' block is computed for every sample.
-    Computed,
-}
-
-/// How inference shall run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// H'.
-    pub selected: usize,
-    /// gamma.
-    pub max_active: usize,
-    /// Keep the singleton states of all latents.
-    pub singletons: bool,
-    /// Selection score.
-    pub selection: SelectionName,
-    /// Where the states' matrices come from; `None` chooses by the slab.
-    pub states: Option<StatesName>,
-    /// Whether G is stored.
-    pub gram: GramName,
-}
 
 /// A model that owns its numbers.
 #[derive(Clone, Debug)]
@@ -318,76 +260,6 @@ fn user_name(field: &'static str) -> &'static str {
         "gram" => "W^T Sigma^-1 W",
         other => other,
     }
-}
-
-/// Refuses what the core would refuse, in the words of the command line.
-pub(crate) fn check_truncation(shape: Shape) -> Result<()> {
-    let Shape { latents, selected, max_active, .. } = shape;
-    if latents > usize::from(u16::MAX) {
-        let what = format!("{latents} latents are more than 65535");
-        return Err(Error::input(what, "W", "give a D x H matrix with fewer columns"));
-    }
-    if selected == 0 || selected > latents {
-        let advice = format!("choose 1 to {latents}, the number of latents");
-        return Err(Error::input(format_args!("cannot preselect {selected} latents"), "--selected", advice));
-    }
-    if max_active == 0 || max_active > selected {
-        let advice = format!("choose 1 to {selected}, the number of preselected latents");
-        return Err(Error::input(
-            format_args!("cannot have {max_active} latents on"),
-            "--max-active",
-            advice,
-        ));
-    }
-    for (flag, variable, value, most) in [
-        ("--selected", "SPIKELET_MAX_SELECTED", selected, MAX_SELECTED),
-        ("--max-active", "SPIKELET_MAX_ACTIVE", max_active, MAX_ACTIVE),
-    ] {
-        if value > most {
-            let advice = format!("choose {most} or less, or build with {variable}={value}");
-            return Err(Error::input(
-                format_args!("{value} latents are more than this build has room for"),
-                flag,
-                advice,
-            ));
-        }
-    }
-    if shape.states() > MAX_STATES && !shape.kind.is_sampled() {
-        let what =
-            format!("up to {max_active} of {selected} latents on are more than 2^32 states per sample");
-        return Err(Error::input(what, "--max-active", "lower it, or lower --selected"));
-    }
-    Ok(())
-}
-
-/// Refuses scores that say nothing about this kind of model.
-fn check_selection(parameters: &Parameters, selection: SelectionName) -> Result<()> {
-    let kind = parameters.kind;
-    let full_noise = matches!(parameters.noise, NoiseCov::Full(_));
-    let (why, place) = match selection {
-        SelectionName::Independent if kind != ModelKind::Gsc => {
-            ("independent dimensions are for gsc; here the score singleton is the same", "independent")
-        }
-        SelectionName::Cosine if kind == ModelKind::Gsc => (
-            "the cosine does not say how likely a latent with a slab is on, which may have either sign",
-            "cosine",
-        ),
-        SelectionName::Bound if !kind.kind().is_non_negative() => {
-            ("the bound holds only where W is not negative", "bound")
-        }
-        SelectionName::Bound if kind.kind().has_slab() => {
-            ("the bound holds only where latents are off or on, without a strength", "bound")
-        }
-        SelectionName::Bound if full_noise => ("the bound needs noise without correlations", "bound"),
-        _ => return Ok(()),
-    };
-    let names = match kind {
-        ModelKind::Gsc => "singleton or independent",
-        ModelKind::Nmf | ModelKind::Mca if !full_noise => "bound, cosine or singleton",
-        _ => "cosine or singleton",
-    };
-    let advice = format!("choose {names} for a model of kind {}", kind.name());
-    Err(Error::input(why, format_args!("--selection {place}"), advice))
 }
 
 pub(crate) fn not_definite(name: &str) -> Error {
