@@ -1,7 +1,7 @@
 //! What a model costs on a core, before there is any firmware: instructions of a sample, bytes of flash and stack.
 //!
-//! Instructions are a weighted sum of counts ([`counts`]), stage by stage; the weights were fitted to firmware under an
-//! emulator that counts instructions (`tests/cost --fit` writes [`mod@table`], `tests/cost --predict` holds it against
+//! Instructions are a weighted sum of counts (`counts`), stage by stage; the weights were fitted to firmware under an
+//! emulator that counts instructions (`tests/cost --fit` writes `table`, `tests/cost --predict` holds it against
 //! shapes it was not fitted to). The counts of a sample are averages over samples that the model itself draws
 //! ([`draw()`]).
 //!
