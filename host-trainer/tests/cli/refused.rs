@@ -55,7 +55,7 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
     let cases = [
         // usage
         (String::new(), "requires a subcommand"),
-        ("separate".into(), "unrecognized subcommand"),
+        ("separates".into(), "unrecognized subcommand"),
         ("import".into(), "--model"),
         ("infer model.spk".into(), "<DATA>"),
         ("inspect".into(), "<MODEL.spk>"),
