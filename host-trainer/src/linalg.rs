@@ -32,6 +32,17 @@ pub(crate) fn covariance_of(inverse: &[f64], n: usize) -> Vec<f64> {
     (0..n * n).map(|at| entry(at / n, at % n)).collect()
 }
 
+/// sum a_i b_i.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Of length 1; `None` without a direction.
+pub(crate) fn unit(vector: &[f64]) -> Option<Vec<f64>> {
+    let norm = dot(vector, vector).sqrt();
+    (norm > 0.0 && norm.is_finite()).then(|| vector.iter().map(|v| v / norm).collect())
+}
+
 /// The transpose of a row-major matrix with this many columns.
 pub(crate) fn transposed(matrix: &[f64], columns: usize) -> Vec<f64> {
     let rows = matrix.len() / columns.max(1);

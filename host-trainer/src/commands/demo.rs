@@ -7,7 +7,7 @@ use super::output::{Folder, print};
 use super::separate::{Matched, Truth};
 use super::{Cli, streaming};
 use crate::data::{Points, write_wav};
-use crate::metrics::{MAX_DB, si_sdr_db};
+use crate::metrics::MAX_DB;
 use crate::{Error, Result};
 use clap::Parser;
 use sounds::{NAMES, RATE, SECONDS, Scene};
@@ -140,12 +140,7 @@ fn quoted(text: &str) -> String {
 /// How close every model comes to every sound.
 fn comparison(folder: &Folder, mixture: &str, truths: &[Truth]) -> Result<String> {
     let heard = Points::read(mixture)?;
-    let single = |truth: &Truth| {
-        let channel =
-            |d: usize| heard.values.iter().skip(d).step_by(heard.dims).copied().collect::<Vec<f64>>();
-        (0..heard.dims).filter_map(|d| si_sdr_db(&channel(d), &truth.samples)).fold(-MAX_DB, f64::max)
-    };
-    let mut columns = vec![truths.iter().map(single).collect::<Vec<f64>>()];
+    let mut columns = vec![truths.iter().map(|truth| truth.closest_channel_db(&heard)).collect::<Vec<f64>>()];
     let mut sizes = Vec::new();
     for (_, name) in MODELS {
         let path = folder.file(name);

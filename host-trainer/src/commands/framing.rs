@@ -81,7 +81,7 @@ impl Framing {
 
     fn transform(&self, kind: ModelKind, channels: impl FnOnce() -> Result<usize>) -> Result<Frame> {
         let bins = self.bins;
-        if !bins.is_power_of_two() || !(16..=2048).contains(&bins) {
+        if !bins.is_power_of_two() || !(Form::FEWEST_BINS..=Form::MOST_BINS).contains(&bins) {
             let what = format!("a transform cannot have {bins} bins");
             return Err(Error::input(what, "--bins", "choose 16, 32, 64, 128, 256, 512, 1024 or 2048"));
         }

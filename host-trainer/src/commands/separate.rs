@@ -3,7 +3,7 @@
 use super::model_file::ModelFile;
 use super::output::{Folder, print, refuse_overwriting};
 use super::streaming::{self, Separated};
-use crate::data::{Points, check_wav, wav};
+use crate::data::{Points, Source, check_wav, wav};
 use crate::metrics::{MAX_DB, assign, si_sdr_db};
 use crate::{Error, Result};
 use spikelet::groups::Groups;
@@ -40,6 +40,7 @@ impl Separate {
         let file = ModelFile::read(&self.model)?;
         let blob = file.blob()?;
         let truths = truths(&self.reference)?;
+        self.check(&truths)?;
         let separated = streaming::separate(blob, &self.model, &self.mixture)?;
         let names = file_names(&blob.groups());
         let folder = Folder::create(&self.out_dir)?;
@@ -55,23 +56,21 @@ impl Separate {
         print(&text)
     }
 
+    /// Refuses sources that are not of this mixture, before the long work.
+    fn check(&self, truths: &[Truth]) -> Result<()> {
+        let samples = Source::open(&self.mixture)?.points();
+        let Some(truth) = truths.iter().find(|truth| truth.samples.len() != samples) else { return Ok(()) };
+        let what = format!("{} samples where the mixture has {samples}", truth.samples.len());
+        Err(Error::input(what, &truth.name, "give the sources of exactly this mixture"))
+    }
+
     /// SI-SDR of the mixture's best channel and of the result, for each true source.
     fn comparison(&self, separated: &Separated, names: &[String], truths: &[Truth]) -> Result<String> {
         let mixture = Points::read(&self.mixture)?;
-        if let Some(truth) = truths.iter().find(|truth| truth.samples.len() != mixture.points) {
-            let what = format!("{} samples where the mixture has {}", truth.samples.len(), mixture.points);
-            return Err(Error::input(what, &truth.name, "give the sources of exactly this mixture"));
-        }
         let matched = Matched::new(truths, &separated.signals, separated.channels);
         let mut text = format!("\n{:<24}{:<24}{:>12}{:>12}\n", "source", "file", "mixture", "separated");
         for (k, truth) in truths.iter().enumerate() {
-            let before = (0..mixture.dims)
-                .filter_map(|d| {
-                    let channel: Vec<f64> =
-                        mixture.values.iter().skip(d).step_by(mixture.dims).copied().collect();
-                    si_sdr_db(&channel, &truth.samples)
-                })
-                .fold(-MAX_DB, f64::max);
+            let before = truth.closest_channel_db(&mixture);
             let (file, after) = match matched.of[k] {
                 Some(signal) => (names[signal].as_str(), format!("{:.1}", matched.score(k, signal))),
                 None => ("none", "-".into()),
@@ -87,6 +86,15 @@ impl Separate {
 pub(super) struct Truth {
     pub name: String,
     pub samples: Vec<f64>,
+}
+
+impl Truth {
+    /// SI-SDR of the channel that comes closest.
+    pub fn closest_channel_db(&self, mixture: &Points) -> f64 {
+        let channel =
+            |d: usize| mixture.values.iter().skip(d).step_by(mixture.dims).copied().collect::<Vec<f64>>();
+        (0..mixture.dims).filter_map(|d| si_sdr_db(&channel(d), &self.samples)).fold(-MAX_DB, f64::max)
+    }
 }
 
 /// All channels of all files.

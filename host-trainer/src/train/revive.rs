@@ -9,6 +9,7 @@
 use super::e_step::Poor;
 use super::m_step::Warning;
 use super::statistics::Statistics;
+use crate::linalg::{dot, unit};
 use crate::parameters::{Parameters, SlabCov};
 
 /// Adds less than this fraction of what the average latent adds to the data: unused.
@@ -81,12 +82,6 @@ fn kinship(a: &[f64], b: &[f64]) -> f64 {
     ((dot(a, b).abs() - KIN) / (1.0 - KIN)).max(0.0)
 }
 
-/// Of length 1; `None` without a direction.
-fn unit(vector: &[f64]) -> Option<Vec<f64>> {
-    let norm = dot(vector, vector).sqrt();
-    (norm > 0.0 && norm.is_finite()).then(|| vector.iter().map(|v| v / norm).collect())
-}
-
 /// Latents that add next to nothing, and of every pair with one direction the rarer; ascending.
 fn idle(parameters: &Parameters, sums: &Statistics) -> Vec<usize> {
     let (d, h) = (parameters.dims, parameters.latents);
@@ -142,10 +137,6 @@ fn place(parameters: &mut Parameters, sums: &mut Statistics, k: usize, column: &
         let (i, j) = if is_full { (e / d, e % d) } else { (e, e) };
         *power += column[i] * column[j] * n * prior;
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[cfg(test)]

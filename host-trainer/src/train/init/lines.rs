@@ -8,12 +8,13 @@
 //! ```
 //!
 //! from lines drawn among the points, each the likelier the farther it is from those drawn before. The high power leaves
-//! points between two lines nearly no weight. What it buys, with three voices on two microphones (experiment
-//! `voices`): the optimum that EM finds from the true directions, where random columns end in others.
+//! points between two lines nearly no weight. With several voices on few microphones (experiment `voices`)
+//! random columns often end in poorer optima: `train --init random` shows it.
 
 use super::super::points::Points;
 use super::super::whiten::Spectrum;
 use crate::Result;
+use crate::linalg::{dot, unit};
 use spikelet::rng::Rng;
 
 /// Points that are looked at, and the part of them that is clustered.
@@ -80,18 +81,8 @@ fn strongest(points: &mut Points, least: usize) -> Result<Vec<Vec<f64>>> {
     Ok(sample.into_iter().take(count).filter_map(unit).collect())
 }
 
-fn unit(vector: impl AsRef<[f64]>) -> Option<Vec<f64>> {
-    let vector = vector.as_ref();
-    let norm = dot(vector, vector).sqrt();
-    (norm > 0.0 && norm.is_finite()).then(|| vector.iter().map(|v| v / norm).collect())
-}
-
 fn axis(d: usize) -> Vec<f64> {
     (0..d).map(|i| f64::from(u8::from(i == 0))).collect()
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[cfg(test)]
