@@ -6,7 +6,8 @@
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::error::Error;
 use crate::features::DETAIL;
-use crate::grown::{BranchMemory, branch_len};
+use crate::grown::branch_len;
+use crate::kept::kept_len;
 use crate::math::Real;
 use crate::model::Shape;
 use crate::slices::triangle;
@@ -66,7 +67,7 @@ const fn len(shape: Shape, detail: Detail, sampled: bool) -> usize {
         pull,
     } = Sizes::new(shape, detail, sampled);
     let block = gram + 2 * s + 5 * slab + slab;
-    let walk = 7 * branches.0 + 2 * branches.1 + switches.0 + switches.1;
+    let walk = branches + switches.0 + switches.1;
     let work = triangle(factor.saturating_sub(1)) + 5 * factor + covariance;
     let sums = 2 * s + 2 * slab + second + pull + pull * s + if pull > 0 { a + a * a } else { 0 };
     let chains = 4 * chain + 2 * maxima + 5 * borders;
@@ -82,8 +83,8 @@ struct Sizes {
     slab: usize,
     /// A with a slab.
     factor: usize,
-    /// Latents and pairs of [`BranchMemory`].
-    branches: (usize, usize),
+    /// What [`crate::grown`] and [`crate::kept`] share.
+    branches: usize,
     /// Rows and sums of [`SwitchMemory`].
     switches: (usize, usize),
     /// S where chains are drawn.
@@ -111,7 +112,7 @@ impl Sizes {
             gram: if kind.is_maximal() { 0 } else { s * s },
             slab: if has_slab { s } else { 0 },
             factor: if has_slab && !kind.is_maximal() { a } else { 0 },
-            branches: if is_walked { branch_len(s, a) } else { (0, 0) },
+            branches: if is_walked { walk_len(s, a) } else { 0 },
             switches: if has_slab || sampled { (0, 0) } else { switch_len(kind, dims, s, a) },
             chain: if sampled { s } else { 0 },
             maxima: if sampled && kind.is_maximal() { dims } else { 0 },
@@ -121,6 +122,13 @@ impl Sizes {
             pull: if is_walked && matches!(detail, Detail::SlabPull) { s } else { 0 },
         }
     }
+}
+
+/// Numbers for the branches of a walk, and for factors that are kept instead if they take at most a tenth more.
+const fn walk_len(selected: usize, max_active: usize) -> usize {
+    let (latents, pairs) = branch_len(selected, max_active);
+    let (branches, kept) = (7 * latents + 2 * pairs, kept_len(selected, max_active));
+    if kept > branches && kept <= branches + branches / 10 { kept } else { branches }
 }
 
 /// Bytes of memory that the C interface asks for per stream, the same on every target: a fixed part
@@ -135,7 +143,7 @@ pub const fn gibbs_state_bytes(shape: Shape) -> usize {
 }
 
 /// The fixed part of [`state_bytes`]: the C interface checks when it is built that its state fits.
-pub const STATE_BASE: usize = 472 + (4 * MAX_SELECTED + 2 * MAX_ACTIVE).next_multiple_of(8);
+pub const STATE_BASE: usize = 472 + (6 * MAX_SELECTED + 2 * MAX_ACTIVE).next_multiple_of(8);
 
 /// The arrays, named by what they hold. Sizes: D `dims`, H `latents`, S `selected`, A `max_active`.
 #[derive(Debug)]
@@ -153,8 +161,8 @@ pub(crate) struct Arena<'m, T> {
     /// Posterior variance of s.z. (H)
     pub variance: &'m mut [T],
     pub block: BlockMemory<'m, T>,
-    /// The branches of the walk: see [`crate::grown`].
-    pub branches: BranchMemory<'m, T>,
+    /// The branches of the walk, [`crate::grown::BranchMemory`], or factors that are kept: see [`crate::kept`].
+    pub walk: &'m mut [T],
     /// The same without a slab: see [`crate::switched`].
     pub switches: SwitchMemory<'m, T>,
     /// The chains of a sampler: see [`crate::gibbs`].
@@ -286,11 +294,7 @@ impl<'m, T: Real> Arena<'m, T> {
                 resting: take(slab)?,
                 reference: take(s)?,
             },
-            branches: BranchMemory {
-                given: take(4 * branches.0)?.as_chunks_mut().0,
-                totals: take(3 * branches.0)?.as_chunks_mut().0,
-                pairs: take(2 * branches.1)?.as_chunks_mut().0,
-            },
+            walk: take(branches)?,
             switches: SwitchMemory { rows: take(switches.0)?, sums: take(switches.1)? },
             chain: ChainMemory {
                 state: take(3 * chain)?.as_chunks_mut().0,

@@ -60,6 +60,13 @@ impl<'m, T: Real> Block<'m, T> {
         Self { order, gram, b, slab, resting, reference, members: Vec::new() }
     }
 
+    /// Takes the b of another sample, of which there is no reference.
+    pub fn see(&mut self, projection: &[T]) {
+        for (b, &latent) in self.b.iter_mut().zip(&*self.order) {
+            *b = at(projection, usize::from(latent));
+        }
+    }
+
     /// H'.
     pub fn len(&self) -> usize {
         self.order.len()
@@ -79,6 +86,11 @@ impl<'m, T: Real> Block<'m, T> {
     #[inline(always)]
     pub fn gram_row(&self, p: usize) -> &[T] {
         span(self.gram, p * self.order.len(), self.order.len())
+    }
+
+    /// G of every position with itself.
+    pub fn diagonal(&self) -> impl Iterator<Item = &T> {
+        self.gram.iter().step_by(self.order.len().saturating_add(1))
     }
 
     /// Which members of the reference a state leaves out, one bit each.

@@ -28,13 +28,13 @@ pub(crate) fn conclude<T: Real>(
     outside: &Outside<'_, T>,
     base: T,
     block: &Block<'_, T>,
-    mut sums: Sums<'_, '_, T>,
+    sums: &mut Sums<'_, '_, T>,
     results: Results<'_, T>,
 ) -> Conclusion<T> {
     let Results { projection, activity, mean, variance } = results;
-    let best_outside = outside.add(activity, base, &mut sums);
+    let best_outside = outside.add(activity, base, sums);
     outside.moments(projection, activity, mean, variance, sums.scale());
-    selected(block, &mut sums, activity, mean, variance);
+    selected(block, sums, activity, mean, variance);
     Conclusion { log_sum: sums.log_sum(), best_outside }
 }
 

@@ -17,6 +17,8 @@ pub struct Found<T> {
     pub(crate) selected: Vec<u16, MAX_SELECTED>,
     /// Empty unless there are results.
     pub(crate) order: Vec<u16, MAX_SELECTED>,
+    /// The latents whose block and factors are in the memory, ascending; empty if there are none: see [`crate::kept`].
+    pub(crate) kept: Vec<u16, MAX_SELECTED>,
     pub(crate) map: Vec<u16, MAX_ACTIVE>,
     /// Of the sample.
     pub(crate) energy: T,
@@ -31,9 +33,18 @@ pub struct Found<T> {
 
 impl<T: Real> Default for Found<T> {
     fn default() -> Self {
-        let (selected, order, map) = (Vec::new(), Vec::new(), Vec::new());
         let zero = T::ZERO;
-        Self { selected, order, map, energy: zero, evidence: zero, log_sum: zero, number: 0, members: 0 }
+        Self {
+            selected: Vec::new(),
+            order: Vec::new(),
+            kept: Vec::new(),
+            map: Vec::new(),
+            energy: zero,
+            evidence: zero,
+            log_sum: zero,
+            number: 0,
+            members: 0,
+        }
     }
 }
 
@@ -46,19 +57,18 @@ impl<T: Real> Found<T> {
         }
     }
 
-    /// The selected latents, ascending (H' is small).
-    pub(crate) fn ascending(&self) -> Vec<u16, MAX_SELECTED> {
-        let mut ascending: Vec<u16, MAX_SELECTED> = Vec::new();
+    /// Puts the selected latents in order, ascending (H' is small).
+    pub(crate) fn order_ascending(&mut self) {
+        self.order.clear();
         for &latent in &self.selected {
             let mut carried = latent;
-            for slot in ascending.iter_mut() {
+            for slot in self.order.iter_mut() {
                 if carried < *slot {
                     core::mem::swap(slot, &mut carried);
                 }
             }
-            let _ = ascending.push(carried); // same capacity
+            let _ = self.order.push(carried); // same capacity
         }
-        ascending
     }
 
     /// Takes the results of all states; `map` holds positions of the best one, `map_values` its coefficients.

@@ -62,13 +62,15 @@ pub(crate) fn select_extra<T: Real>(model: &Model<'_, T>, settings: &Gibbs, foun
     while found.selected.len() < model.shape.selected {
         // The n-th of those that are left, n at random.
         let mut latent = rng.below(latents.saturating_sub(found.selected.len()) as u16);
-        for taken in found.ascending() {
+        found.order_ascending();
+        for &taken in &found.order {
             latent += u16::from(taken <= latent);
         }
         if found.selected.push(latent).is_err() {
-            return; // as many as there were
+            break; // as many as there were
         }
     }
+    found.order.clear();
 }
 
 /// The posterior of the sample in `arena`, from its selection on; `visit` gets every draw that counts.

@@ -347,7 +347,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     /// # let model = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().model();
     /// # let mut memory = [0.0f32; 256];
     /// # let mut inference = spikelet::Inference::new(model, &mut memory).unwrap();
-    /// inference.infer(&[0.0, 2.0]).unwrap();
+    /// inference.infer(&[0.3, 0.4]).unwrap();
     /// let (mut states, mut second_is_on) = (0, 0.0);
     /// inference.for_each_state(|latents, probability| {
     ///     states += 1;

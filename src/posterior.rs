@@ -100,6 +100,21 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         self.anchor
     }
 
+    /// Makes `known`, which some state is known to reach, the measure of what is negligible instead of the anchor.
+    pub fn know(&mut self, known: T) {
+        self.floor = known - self.negligible;
+    }
+
+    /// The exponent below which states do not show.
+    pub fn floor(&self) -> T {
+        self.floor
+    }
+
+    /// How far below the best state that is, in nats.
+    pub fn negligible(&self) -> T {
+        self.negligible
+    }
+
     /// What weights relative to an earlier anchor have to be multiplied with.
     #[cold]
     pub fn since(&self, anchor: T) -> T {
@@ -185,6 +200,19 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
             self.add_off(u32::MAX, weight);
         }
         (weight, is_best)
+    }
+
+    /// Takes what a walk of its own found: by position the sums of s, x and x^2, that of all weights, the largest of them and
+    /// its state.
+    pub fn take_walk(&mut self, totals: impl Iterator<Item = [T; 3]>, mass: T, best_weight: T, best: &[u16]) {
+        let SumMemory { on, first, square, .. } = &mut self.memory;
+        for (total, ((on, first), square)) in
+            totals.zip(on.iter_mut().zip(first.iter_mut()).zip(square.iter_mut()))
+        {
+            [*on, *first, *square] = total;
+        }
+        (self.total, self.best_weight) = (mass, best_weight);
+        let _ = self.best_path.extend_from_slice(best); // within the capacity, like every path
     }
 
     /// The best state so far.

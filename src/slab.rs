@@ -8,9 +8,10 @@ use crate::factor::Factor;
 use crate::features::TABLES;
 use crate::found::Found;
 use crate::grown::{BranchMemory, Grown};
+use crate::kept;
 use crate::map::best_values;
 use crate::math::Real;
-use crate::model::{Model, States};
+use crate::model::{Model, Shape, States};
 use crate::outside::Outside;
 use crate::posterior::Sums;
 use crate::reference::{PASSES, Scratch, leave, refine};
@@ -21,18 +22,24 @@ use crate::table::Tabled;
 
 /// The posterior of the sample in `arena`, from its scores on.
 pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut Found<T>) {
+    let outside = Outside { model, selected: &found.selected };
+    let largest_outside = outside.log_joints(arena.activity, T::ZERO);
+    if kept::posterior(model, arena, found, largest_outside) {
+        return;
+    }
+    found.kept.clear();
     match model.states {
-        States::Table(_) if TABLES => found.order = found.ascending(),
+        States::Table(_) if TABLES => found.order_ascending(),
         // Siblings are visited from the last position down: the best latents go last.
         _ => found.order_worst_first(),
     }
-    let Found { selected, order, map, .. } = found;
+    let Found { order, map, .. } = found;
     let mut block = Block::gather(model, order, arena.projection, arena.block.reborrow());
-    let outside = Outside { model, selected };
-    let largest_outside = outside.log_joints(arena.activity, T::ZERO);
     let mut energy = found.energy;
+    let Shape { selected, max_active, .. } = model.shape;
+    let mut branches = BranchMemory::cut(arena.walk, selected, max_active);
     let mut pass = 1;
-    let sums = loop {
+    let mut sums = loop {
         let work = &mut arena.work;
         let scratch = Scratch {
             factor: Factor { rows: work.rows, pivot_inv: work.pivot_inv, coupling: work.coupling },
@@ -40,29 +47,23 @@ pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>,
             change: arena.map_values,
             rest: arena.sums.first,
         };
-        energy =
-            refine(model, &mut block, arena.sample, arena.weighted, scratch, energy, model.shape.max_active);
+        energy = refine(model, &mut block, arena.sample, arena.weighted, scratch, energy, max_active);
         let (mut always, mut known) = (0, block.energy_without(u32::MAX));
         if !TABLES || matches!(model.states, States::Grown) {
-            let core = CoreSet::find(&block, &model.shape, &mut arena.branches, arena.sums.first);
+            let core = CoreSet::find(&block, &model.shape, &mut branches, arena.sums.first);
             (always, known) = (block.add_members(&core.positions), core.known);
             block.put_members_first();
         }
         let anchor = (block.energy_without(u32::MAX) + largest_outside).max(known);
         let state_bits = model.shape.state_bits();
         let mut sums = Sums::new(&block, anchor, state_bits, arena.sums.reborrow(), map);
-        let max_active = model.shape.max_active;
         match model.states {
             States::Table(table) if TABLES => {
                 let latents = model.shape.latents;
                 let mut states = Tabled::new(&block, table, latents, max_active, &mut arena.work);
                 states.walk_all(max_active, &mut sums);
             }
-            _ => {
-                let BranchMemory { given, totals, pairs } = &mut arena.branches;
-                let memory = BranchMemory { given, totals, pairs };
-                Grown::walk_all(&block, always, max_active, memory, &mut sums);
-            }
+            _ => Grown::walk_all(&block, always, max_active, branches.reborrow(), &mut sums),
         }
         best_values(model, &block, sums.best_path(), &mut arena.work, arena.map_values);
         if pass >= PASSES || block.is_well_referred(sums.best_path(), arena.map_values) {
@@ -72,10 +73,11 @@ pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>,
         block.refer_to(map, arena.map_values);
         energy = leave(model, &mut block, arena.sample, arena.weighted);
     };
+    let outside = Outside { model, selected: &found.selected };
     let empty = block.energy_without(u32::MAX);
     let Arena { projection, activity, mean, variance, .. } = arena;
     let conclusion =
-        conclude(&outside, empty, &block, sums, Results { projection, activity, mean, variance });
+        conclude(&outside, empty, &block, &mut sums, Results { projection, activity, mean, variance });
     found.settle(model, arena.projection, arena.map_values, energy, conclusion);
 }
 

@@ -50,7 +50,24 @@ pub(crate) const fn branch_len(selected: usize, max_active: usize) -> (usize, us
     (latents, couples)
 }
 
-impl<T: Real> BranchMemory<'_, T> {
+impl<'m, T: Real> BranchMemory<'m, T> {
+    /// Memory for all branches of so many latents, from as many numbers as [`branch_len`] leads to.
+    pub fn cut(memory: &'m mut [T], selected: usize, max_active: usize) -> Self {
+        let latents = branch_len(selected, max_active).0;
+        let (given, rest) = memory.split_at_mut_checked(4 * latents).unwrap_or_default();
+        let (totals, pairs) = rest.split_at_mut_checked(3 * latents).unwrap_or_default();
+        Self {
+            given: given.as_chunks_mut().0,
+            totals: totals.as_chunks_mut().0,
+            pairs: pairs.as_chunks_mut().0,
+        }
+    }
+
+    pub fn reborrow(&mut self) -> BranchMemory<'_, T> {
+        let BranchMemory { given, totals, pairs } = self;
+        BranchMemory { given, totals, pairs }
+    }
+
     /// Memory for a branch of `n` latents; the rest is for those below it.
     #[inline(always)]
     pub(super) fn carve(&mut self, n: usize) -> Option<(Branch<'_, T>, BranchMemory<'_, T>)> {

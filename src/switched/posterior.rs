@@ -46,7 +46,7 @@ fn linear<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut F
         block.members.clear();
     }
     let mut pass = 1;
-    let (sums, empty) = loop {
+    let (mut sums, empty) = loop {
         block.put_members_first();
         let empty = block.energy_without(u32::MAX);
         let mut linear = Linear::new(model, &block, arena.switches.rows);
@@ -66,7 +66,7 @@ fn linear<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut F
     };
     let Arena { projection, activity, mean, variance, .. } = arena;
     let results = Results { projection, activity, mean, variance };
-    let conclusion = conclude(&outside, empty, &block, sums, results);
+    let conclusion = conclude(&outside, empty, &block, &mut sums, results);
     arena.map_values.fill(T::ONE);
     let members = block.members.len() as u16;
     found.members = members;
@@ -96,7 +96,7 @@ fn maximal<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut 
     let Arena { projection, activity, mean, variance, .. } = arena;
     let results = Results { projection, activity, mean, variance };
     // Here log joints have the energy in them, and are relative to nothing.
-    let conclusion = conclude(&outside, T::ZERO, &block, sums, results);
+    let conclusion = conclude(&outside, T::ZERO, &block, &mut sums, results);
     arena.map_values.fill(T::ONE);
     found.members = 0;
     found.settle(model, arena.projection, arena.map_values, T::ZERO, conclusion);
