@@ -3,7 +3,7 @@
 use crate::arena::BlockMemory;
 use crate::capacity::{MAX_REFERENCE, MAX_SELECTED};
 use crate::math::Real;
-use crate::model::{Dictionary, Model, Noise, float_column};
+use crate::model::{Dictionary, Model, Noise, float_columns};
 use crate::slices::{at, exchange, row, set, span, triangle};
 use heapless::Vec;
 
@@ -250,23 +250,17 @@ fn fill_gram<T: Real>(
 fn gram_dot<T: Real>(model: &Model<'_, T>, h: usize, j: usize) -> T {
     let dims = model.shape.dims;
     match model.dictionary {
-        Dictionary::Float(packed) => {
-            product(&model.noise, float_column(packed, dims, h), float_column(packed, dims, j))
-        }
-        Dictionary::Integer(integers) => {
-            product(&model.noise, integers.column(dims, h), integers.column(dims, j))
-        }
+        Dictionary::Float(packed) => product(&model.noise, float_columns(packed, dims, h, j)),
+        Dictionary::Integer(integers) => match model.noise {
+            Noise::Shared(precision) => integers.product(dims, h, j) * precision,
+            _ => product(&model.noise, integers.column(dims, h).zip(integers.column(dims, j))),
+        },
     }
 }
 
 /// Summed over dimensions in order.
 #[inline(always)]
-fn product<T: Real>(
-    noise: &Noise<'_, T>,
-    column: impl Iterator<Item = T>,
-    other: impl Iterator<Item = T>,
-) -> T {
-    let pairs = column.zip(other);
+fn product<T: Real>(noise: &Noise<'_, T>, pairs: impl Iterator<Item = (T, T)>) -> T {
     let mut sum = T::ZERO;
     match *noise {
         Noise::Diagonal(precisions) => {

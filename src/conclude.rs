@@ -59,8 +59,9 @@ fn selected<T: Real>(
     mean: &mut [T],
     variance: &mut [T],
 ) {
+    let scale = sums.scale();
     for (p, &latent) in block.order.iter().enumerate() {
-        let (h, marginal) = (usize::from(latent), sums.marginal(p));
+        let (h, marginal) = (usize::from(latent), sums.marginal(p, scale));
         set(activity, h, marginal.activity);
         set(mean, h, marginal.mean);
         set(variance, h, marginal.variance);

@@ -114,7 +114,7 @@ pub(crate) fn posterior<T: Real>(
         *latent = [b + pull, offset, root, T::ZERO, T::ZERO, T::ZERO];
     }
     let (state_bits, memory) = (model.shape.state_bits(), arena.sums.reborrow());
-    let mut sums = Sums::new(&block, anchor, state_bits, memory, &mut found.map);
+    let mut sums = Sums::to_be_taken(&block, anchor, state_bits, memory, &mut found.map);
     sums.know(known);
     walk(latents, rows, max_active, &mut sums);
     best_values(model, &block, sums.best_path(), &mut arena.work, arena.map_values);

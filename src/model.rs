@@ -18,7 +18,7 @@ use crate::slices::{span, triangle};
 pub use crate::error::ModelError;
 pub(crate) use check::positive;
 pub use dictionary::{Dictionary, Integers, QUAD, Width};
-pub(crate) use dictionary::{float_column, with_column};
+pub(crate) use dictionary::{float_column, float_columns, with_column};
 
 /// Latents per panel of the packed dictionary.
 pub const PANEL: usize = 8;

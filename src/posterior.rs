@@ -80,6 +80,17 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
                 sums.fill(T::ZERO);
             }
         });
+        Self::to_be_taken(block, anchor, state_bits, memory, best_path)
+    }
+
+    /// The same for a walk that brings all sums at its end ([`Sums::take_walk`]): nothing is cleared.
+    pub fn to_be_taken(
+        block: &'x Block<'b, T>,
+        anchor: T,
+        state_bits: u32,
+        memory: SumMemory<'x, T>,
+        best_path: &'x mut Path,
+    ) -> Self {
         best_path.clear();
         let negligible = negligible(state_bits);
         Self {

@@ -88,16 +88,47 @@ impl<'a, T: Real> Integers<'a, T> {
 
     /// W_h.
     pub(crate) fn column(self, dims: usize, latent: usize) -> IntegerColumn<'a, T> {
-        let (quad, scale) = (self.quad(dims, latent), at(self.scales, latent));
-        IntegerColumn { integers: self, quad, scale, latent, dims: 0..dims }
+        let (groups, scale) = (self.quad(dims, latent), at(self.scales, latent));
+        IntegerColumn { width: self.width, groups, lane: latent % QUAD, scale, rest: 0, dims: 0..dims }
     }
 
     /// q_dh.
-    fn integer(&self, quad: &[u32], dim: usize, latent: usize) -> i32 {
-        let group = span(quad, dim / QUAD * self.width.group(), self.width.group());
+    fn integer(&self, dims: usize, dim: usize, latent: usize) -> i32 {
+        let group = span(self.quad(dims, latent), dim / QUAD * self.width.group(), self.width.group());
         let [first, second] = self.width.pairs(group, latent % QUAD);
         let [even, odd] = if dim % QUAD < 2 { first } else { second };
         if dim.is_multiple_of(2) { even } else { odd }
+    }
+
+    /// W_h^T W_j: an exact sum, rounded when it becomes a number.
+    pub(crate) fn product(&self, dims: usize, latent: usize, other: usize) -> T {
+        let (quad, other_quad) = (self.quad(dims, latent), self.quad(dims, other));
+        let (lane, other_lane) = (latent % QUAD, other % QUAD);
+        // Below 2^46, since the integers of a column sum up to less than 2^31.
+        let mut sum = 0i64;
+        match self.width {
+            Width::I8 => {
+                let (groups, others) = (quad.as_chunks::<QUAD>().0, other_quad.as_chunks::<QUAD>().0);
+                for (group, other) in groups.iter().zip(others) {
+                    let (w, v) = (group[lane % QUAD] as i32, other[other_lane % QUAD] as i32);
+                    let byte = |word: i32, shift: u32| word << shift >> 24;
+                    let low = byte(w, 24) * byte(v, 24) + byte(w, 16) * byte(v, 16);
+                    sum += i64::from(low + byte(w, 8) * byte(v, 8) + byte(w, 0) * byte(v, 0));
+                }
+            }
+            Width::I16 => {
+                let (words, others) = (quad.as_chunks::<QUAD>().0, other_quad.as_chunks::<QUAD>().0);
+                for (words, others) in words.iter().zip(others) {
+                    let (w, v) = (words[lane % QUAD] as i32, others[other_lane % QUAD] as i32);
+                    sum +=
+                        i64::from(w as i16) * i64::from(v as i16) + i64::from(w >> 16) * i64::from(v >> 16);
+                }
+            }
+        }
+        // In two parts, neither of which is rounded.
+        let (high, low) = ((sum >> 24) as i32, (sum & 0xff_ffff) as i32);
+        (T::from_i32(high) * T::from_i32(1 << 24) + T::from_i32(low))
+            * (at(self.scales, latent) * at(self.scales, other))
     }
 
     /// Checks sizes and ranges, and finds the peak.
@@ -156,7 +187,9 @@ impl<'a, T: Real> Dictionary<'a, T> {
     /// W_h, from dimension 0 on.
     pub(super) fn column(&self, dims: usize, latent: usize) -> Column<'a, T> {
         match *self {
-            Self::Float(packed) => Column::Float(float_column(packed, dims, latent)),
+            Self::Float(packed) => {
+                Column::Float(FloatColumn { rows: panel(packed, dims, latent).iter(), latent })
+            }
             Self::Integer(integers) => Column::Integer(integers.column(dims, latent)),
         }
     }
@@ -166,30 +199,69 @@ impl<'a, T: Real> Dictionary<'a, T> {
         match *self {
             Self::Float(packed) => at(packed, (latent / PANEL * dims + dim) * PANEL + latent % PANEL),
             Self::Integer(integers) => {
-                let q = integers.integer(integers.quad(dims, latent), dim, latent);
-                T::from_i32(q) * at(integers.scales, latent)
+                T::from_i32(integers.integer(dims, dim, latent)) * at(integers.scales, latent)
             }
         }
     }
 }
 
-/// W_h of a packed dictionary of floats.
+/// W_h of a packed dictionary of floats. An iterator of the standard library's: zipped with other slices it needs one
+/// count for all of them.
 #[inline(always)]
-pub(crate) fn float_column<T: Real>(packed: &[T], dims: usize, latent: usize) -> FloatColumn<'_, T> {
-    let stride = dims * PANEL;
-    let panel = span(packed, latent / PANEL * stride, stride);
-    panel.get(latent % PANEL..).unwrap_or(&[]).iter().step_by(PANEL).copied()
+pub(crate) fn float_column<T: Real>(
+    packed: &[T],
+    dims: usize,
+    latent: usize,
+) -> impl Iterator<Item = T> + Clone + use<'_, T> {
+    // The remainder tells the compiler that there is no bound to check.
+    panel(packed, dims, latent).iter().map(move |row| row[latent % PANEL])
 }
 
-type FloatColumn<'a, T> = core::iter::Copied<core::iter::StepBy<core::slice::Iter<'a, T>>>;
+/// W_h and W_j, entry by entry.
+#[inline(always)]
+pub(crate) fn float_columns<T: Real>(
+    packed: &[T],
+    dims: usize,
+    h: usize,
+    j: usize,
+) -> impl Iterator<Item = (T, T)> {
+    let rows = panel(packed, dims, h).iter().zip(panel(packed, dims, j));
+    rows.map(move |(row, other)| (row[h % PANEL], other[j % PANEL]))
+}
+
+/// The panel that has this latent.
+#[inline(always)]
+fn panel<T>(packed: &[T], dims: usize, latent: usize) -> &[[T; PANEL]] {
+    let stride = dims * PANEL;
+    span(packed, latent / PANEL * stride, stride).as_chunks().0
+}
+
+/// One latent of a panel, dimension by dimension.
+#[derive(Clone, Debug)]
+pub(crate) struct FloatColumn<'a, T> {
+    rows: core::slice::Iter<'a, [T; PANEL]>,
+    latent: usize,
+}
+
+impl<T: Real> Iterator for FloatColumn<'_, T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<T> {
+        Some(self.rows.next()?[self.latent % PANEL])
+    }
+}
 
 /// The same of integers.
 #[derive(Clone, Debug)]
 pub(crate) struct IntegerColumn<'a, T> {
-    integers: Integers<'a, T>,
-    quad: &'a [u32],
+    width: Width,
+    /// The groups to come.
+    groups: &'a [u32],
+    lane: usize,
     scale: T,
-    latent: usize,
+    /// What is left of the group before them, 16 bits each.
+    rest: u64,
     dims: core::ops::Range<usize>,
 }
 
@@ -198,8 +270,24 @@ impl<T: Real> Iterator for IntegerColumn<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        let q = self.integers.integer(self.quad, self.dims.next()?, self.latent);
-        Some(T::from_i32(q) * self.scale)
+        if self.dims.next()?.is_multiple_of(QUAD) {
+            let (group, later) = self.groups.split_at_checked(self.width.group())?;
+            let [[q0, q1], [q2, q3]] = self.width.pairs(group, self.lane);
+            let word = |low: i32, high: i32| u64::from(low as u16) | u64::from(high as u16) << 16;
+            self.rest = word(q0, q1) | word(q2, q3) << 32;
+            self.groups = later;
+        }
+        let q = self.rest as i16;
+        self.rest >>= 16;
+        Some(T::from_i32(i32::from(q)) * self.scale)
+    }
+}
+
+impl<T: Real> IntegerColumn<'_, T> {
+    /// `next`, once for all loops over [`Column`]s: they are short, or about floats.
+    #[inline(never)]
+    fn next_apart(&mut self) -> Option<T> {
+        self.next()
     }
 }
 
@@ -217,7 +305,7 @@ impl<T: Real> Iterator for Column<'_, T> {
     fn next(&mut self) -> Option<T> {
         match self {
             Self::Float(column) => column.next(),
-            Self::Integer(column) => column.next(),
+            Self::Integer(column) => column.next_apart(),
         }
     }
 }

@@ -144,8 +144,8 @@ impl<T: Real> Sums<'_, '_, T> {
     /// Moments of the latent at position `p`, from sums over the states in which it is on, taken
     /// about its reference coefficient c so that nothing large cancels: with a = `<s>`, m and q the
     /// mean of x - c and of its square given on, var = a (q - m^2) + a (1 - a) (c + m)^2.
-    pub fn marginal(&self, p: usize) -> Marginal<T> {
-        let scale = self.scale();
+    /// `scale` is [`Sums::scale`].
+    pub fn marginal(&self, p: usize, scale: T) -> Marginal<T> {
         let activity = at(self.memory.on, p) * scale;
         let (first, square) = (at(self.memory.first, p) * scale, at(self.memory.square, p) * scale);
         let reference = at(self.block.reference, p);
