@@ -144,6 +144,12 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         &self.model
     }
 
+    /// The latents whose factors are kept for the next sample (`kept`), for those who count what a sample costs.
+    #[doc(hidden)]
+    pub fn kept(&self) -> &[u16] {
+        &self.found.borrow().kept
+    }
+
     /// The whole way for one sample of D entries.
     pub fn infer(&mut self, sample: &[T]) -> Result<Estimate<'_, T>, Error> {
         self.project(sample)?;

@@ -3,17 +3,20 @@
 //!
 //! ```text
 //! cost-fit models FOLDER KIND fit|check   writes blobs and samples, prints the paths of the blobs joined by colons
-//! cost-fit fit FOLDER KIND...             reads FOLDER/KIND.CORE.{costs,footprints,text}, prints table.rs of predict
-//! cost-fit check FOLDER KIND...           reads FOLDER/KIND.CORE.costs, prints errors, fails if one is too large
+//! cost-fit fit FOLDER KIND...             reads FOLDER/CORE.{costs,footprints} and KIND.CORE.text, prints table.rs of predict
+//! cost-fit check FOLDER KIND...           reads FOLDER/CORE.costs, prints errors, fails if one is too large
 //! ```
+//!
+//! A KIND is that of a model, `gsc-i16` and the like one with a dictionary of integers.
 //!
 //! Weights minimise squared errors relative to a model's mean; none is negative, since no work takes time off another.
 
+use spikelet::model::Width;
 use spikelet::rng::Rng;
 use spikelet::{Inference, Model};
 use spikelet_trainer::blob;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
-use spikelet_trainer::predict::{CORES, Counts, OfSample, Predictor, SAMPLES, SEED, dot, draw};
+use spikelet_trainer::predict::{CORES, Counts, OfSample, Predictor, SAMPLES, SEED, Way, dot, draw};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
 use std::fmt::Write;
 use std::path::Path;
@@ -72,8 +75,19 @@ fn main() {
 }
 
 fn kind(name: &str) -> ModelKind {
+    let name = name.split('-').next().unwrap_or_default();
     let kinds = [ModelKind::Gsc, ModelKind::Bsc, ModelKind::Nmf, ModelKind::Mca];
     kinds.into_iter().find(|kind| kind.name() == name).unwrap_or_else(|| panic!("{name}: not fitted"))
+}
+
+/// Of the integers.
+fn width(name: &str) -> Option<Width> {
+    match name.split_once('-') {
+        None => None,
+        Some((_, "i16")) => Some(Width::I16),
+        Some((_, "i8")) => Some(Width::I8),
+        Some((_, other)) => panic!("{other}: no such integers"),
+    }
 }
 
 /// Blobs and samples of a purpose.
@@ -84,7 +98,7 @@ fn models(folder: &Path, name: &str, purpose: &str) -> String {
     let mut paths = Vec::new();
     for (index, &shape) in shapes.iter().enumerate() {
         let path = folder.join(format!("{name}-{purpose}-{index}.spk"));
-        let prepared = prepared(kind(name), index, shape);
+        let prepared = prepared(name, index, shape);
         fs::write(&path, blob::write(&prepared, &slab(kind(name), index, shape[1]), "").unwrap()).unwrap();
         let model = prepared.model().unwrap();
         let samples = (0..count).flat_map(|number| sample(&model, purpose, number));
@@ -115,7 +129,8 @@ fn slab(kind: ModelKind, index: usize, latents: usize) -> SlabCov {
 }
 
 /// A random model, with more or less noise; some whose Gram matrix is computed, some with full noise.
-fn prepared(kind: ModelKind, index: usize, [d, h, selected, max_active]: [usize; 4]) -> Prepared<f32> {
+fn prepared(name: &str, index: usize, [d, h, selected, max_active]: [usize; 4]) -> Prepared<f32> {
+    let kind = kind(name);
     let mut rng = Rng::new(100 * d as u64 + h as u64);
     let is_positive = kind.kind().is_non_negative();
     let mut entry = || {
@@ -134,10 +149,15 @@ fn prepared(kind: ModelKind, index: usize, [d, h, selected, max_active]: [usize;
     let slab_mean = if kind.kind().has_slab() { vec![(index % 2) as f64; h] } else { Vec::new() };
     let slab_cov = slab(kind, index, h);
     let parameters = Parameters { kind, dims: d, latents: h, dictionary, prior, slab_mean, slab_cov, noise };
-    let gram = if index % 6 == 4 { GramName::Computed } else { GramName::Auto };
+    // Computed with the same noise in all dimensions, and with other noise.
+    let gram = if index % 6 == 4 || index % 12 == 3 { GramName::Computed } else { GramName::Auto };
     let selection = SelectionName::of_kind(kind);
     let options = Options { selected, max_active, singletons: true, selection, states: None, gram };
-    Prepared::new(&parameters, &options).unwrap()
+    match width(name) {
+        Some(width) => Prepared::quantized(&parameters, &options, width),
+        None => Prepared::new(&parameters, &options),
+    }
+    .unwrap()
 }
 
 /// A model with what was measured of it, or with what its samples count.
@@ -161,12 +181,12 @@ fn lines(text: &str, name: &str) -> Vec<Vec<f64>> {
 
 /// What a core measured of the models of a kind.
 fn measured(folder: &Path, name: &str, core: &str) -> Vec<Measured> {
-    let file = |what: &str| read(&folder.join(format!("{name}.{core}.{what}")));
+    let file = |what: &str| read(&folder.join(format!("{core}.{what}")));
     let (costs, footprints) = (file("costs"), file("footprints"));
     let shapes = GRID.iter().enumerate();
     let models = shapes.map(|(index, &shape)| {
         let model_name = format!("{name}-fit-{index}");
-        let prepared = prepared(kind(name), index, shape);
+        let prepared = prepared(name, index, shape);
         let model = prepared.model().unwrap();
         let mut memory = vec![0.0; model.arena_len()];
         let mut inference = Inference::new(model, &mut memory).unwrap();
@@ -186,15 +206,18 @@ fn measured(folder: &Path, name: &str, core: &str) -> Vec<Measured> {
 /// The table of weights, as Rust source.
 fn table(folder: &Path, kinds: &[&str]) -> String {
     let mut text = String::from(
-        "//! Weights of counts, written by `tests/cost --fit`.\n\nuse super::Weights;\nuse spikelet::Kind;\n\n",
+        "//! Weights of counts, written by `tests/cost --fit`.\n\nuse super::Weights;\nuse spikelet::Kind;\nuse spikelet::model::Width;\n\n",
     );
     let mut rows = String::new();
     for name in kinds {
         for core in CORES {
             let models = measured(folder, name, core.name);
-            let text_bytes = read(&folder.join(format!("{name}.{}.text", core.name)));
+            let of_kind = name.split('-').next().unwrap_or_default();
+            let text_bytes = read(&folder.join(format!("{of_kind}.{}.text", core.name)));
             let kind = kind(name).kind();
             writeln!(rows, "Weights {{ core: {:?}, kind: Kind::{kind:?},", core.name).unwrap();
+            let width = width(name).map_or("None".into(), |width| format!("Some(Width::{width:?})"));
+            writeln!(rows, "width: {width},").unwrap();
             let fitted = fit(&models);
             eprintln!("{name} on {}: {}", core.name, quality(&models, &fitted));
             for (field, weights) in fitted {
@@ -213,7 +236,7 @@ fn table(folder: &Path, kinds: &[&str]) -> String {
 }
 
 /// Weights by the name of their field.
-fn fit(models: &[Measured]) -> [(&'static str, Vec<f64>); 6] {
+fn fit(models: &[Measured]) -> [(&'static str, Vec<f64>); 7] {
     let stage = |number: usize, counts: fn(&Counts) -> Vec<f64>| {
         let rows = models.iter().map(|model| {
             let mean = mean(model.samples.iter().map(|(_, stages)| stages[number]));
@@ -221,14 +244,15 @@ fn fit(models: &[Measured]) -> [(&'static str, Vec<f64>); 6] {
         });
         non_negative(&rows.collect::<Vec<_>>())
     };
-    let posterior = |is_loud: bool| {
+    let posterior = |is_meant: fn(OfSample) -> bool, counts: fn(&Counts, OfSample) -> Vec<f64>| {
         let rows = models.iter().flat_map(|model| {
-            let all = model.samples.iter().filter(move |(sample, _)| sample.is_loud == is_loud);
+            let all = model.samples.iter().filter(move |(sample, _)| is_meant(*sample));
             let mean = mean(all.clone().map(|(_, stages)| stages[2]));
-            all.map(move |&(sample, stages)| (model.counts.posterior(sample).to_vec(), stages[2], 1.0 / mean))
+            all.map(move |&(sample, stages)| (counts(&model.counts, sample), stages[2], 1.0 / mean))
         });
         non_negative(&rows.collect::<Vec<_>>())
     };
+    let walked: fn(&Counts, OfSample) -> Vec<f64> = |counts, sample| counts.posterior(sample).to_vec();
     let worst: Vec<_> = models
         .iter()
         .map(|model| {
@@ -241,28 +265,34 @@ fn fit(models: &[Measured]) -> [(&'static str, Vec<f64>); 6] {
     [
         ("projection", stage(0, |counts| counts.projection.to_vec())),
         ("selection", stage(1, |counts| counts.selection.to_vec())),
-        ("posterior", posterior(false)),
-        ("loud", posterior(true)),
+        ("kept", posterior(OfSample::is_kept, |counts, sample| counts.kept(sample).to_vec())),
+        ("posterior", posterior(|sample| sample.way == Way::Walked, walked)),
+        ("loud", posterior(OfSample::is_loud, walked)),
         ("worst", above(non_negative(&worst), &worst)),
         ("stack", above(non_negative(&stack), &stack)),
     ]
 }
 
-/// Errors of the means of quiet samples, and of loud ones, in per cent of what was measured; model by model.
-fn quality(models: &[Measured], fitted: &[(&'static str, Vec<f64>); 6]) -> String {
-    let [(_, projection), (_, selection), (_, quiet), (_, loud), ..] = fitted;
-    let error = |model: &Measured, is_loud: bool| {
-        let samples = model.samples.iter().filter(|(sample, _)| sample.is_loud == is_loud);
+/// Errors of the means of samples that are kept, walked and loud, in per cent of what was measured; model by model.
+fn quality(models: &[Measured], fitted: &[(&'static str, Vec<f64>); 7]) -> String {
+    let [(_, projection), (_, selection), (_, kept), (_, walked), (_, loud), ..] = fitted;
+    let error = |model: &Measured, is_meant: fn(OfSample) -> bool| {
+        let samples = model.samples.iter().filter(|(sample, _)| is_meant(*sample));
         let measured = mean(samples.clone().map(|(_, stages)| stages.iter().sum()));
-        let weights = if is_loud { loud } else { quiet };
         let before = dot(projection, &model.counts.projection) + dot(selection, &model.counts.selection);
-        let predicted =
-            mean(samples.map(|&(sample, _)| before + dot(weights, &model.counts.posterior(sample))));
+        let of_sample = |sample: OfSample| match sample.way {
+            Way::Kept | Way::Made => dot(kept, &model.counts.kept(sample)),
+            Way::Walked => dot(walked, &model.counts.posterior(sample)),
+            Way::Loud => dot(loud, &model.counts.posterior(sample)),
+        };
+        let predicted = mean(samples.map(|&(sample, _)| before + of_sample(sample)));
         if measured > 0.0 { format!("{:+.0}", 100.0 * (predicted / measured - 1.0)) } else { "-".into() }
     };
-    let all = models
-        .iter()
-        .map(|model| format!("{:?} {} {}", model.shape, error(model, false), error(model, true)));
+    let all = models.iter().map(|model| {
+        let ways: [fn(OfSample) -> bool; 3] =
+            [OfSample::is_kept, |sample| sample.way == Way::Walked, OfSample::is_loud];
+        format!("{:?} {}", model.shape, ways.map(|is_meant| error(model, is_meant)).join(" "))
+    });
     all.collect::<Vec<_>>().join(", ")
 }
 
@@ -313,10 +343,10 @@ fn check(folder: &Path, kinds: &[&str]) -> bool {
     println!("|---|---|---|--:|--:|--:|--:|--:|");
     for name in kinds {
         for core in CORES {
-            let costs = read(&folder.join(format!("{name}.{}.costs", core.name)));
+            let costs = read(&folder.join(format!("{}.costs", core.name)));
             for (index, &shape) in UNSEEN.iter().enumerate() {
                 let model_name = format!("{name}-check-{index}");
-                let prepared = prepared(kind(name), index, shape);
+                let prepared = prepared(name, index, shape);
                 let predictor = Predictor::new(&prepared.model().unwrap()).unwrap();
                 let predicted = predictor.on(core).unwrap();
                 let totals: Vec<f64> =

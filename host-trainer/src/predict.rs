@@ -5,17 +5,18 @@
 //! shapes it was not fitted to). The counts of a sample are averages over samples that the model itself draws
 //! ([`draw()`]).
 //!
-//! What was not fitted is not guessed: tables of states, sampling, dictionaries of integers, scores other than a kind's own.
+//! What was not fitted is not guessed: tables of states, sampling, scores other than a kind's own, dictionaries of integers of
+//! kinds other than gsc.
 
 mod counts;
 mod draw;
 mod table;
 
 use crate::{Error, Result};
-use spikelet::model::{Dictionary, Kind, Model, Selection, States};
+use spikelet::model::{Dictionary, Kind, Model, Selection, States, Width};
 use spikelet::{Inference, state_bytes};
 
-pub use counts::{Counts, OfSample, POSTERIOR, PROJECTION, SELECTION, STACK};
+pub use counts::{Counts, KEPT, OfSample, POSTERIOR, PROJECTION, SELECTION, STACK, Way};
 pub use draw::{draw, is_loud};
 
 /// Samples that a prediction is made of.
@@ -69,11 +70,15 @@ pub struct Weights {
     pub core: &'static str,
     /// As in a blob.
     pub kind: Kind,
+    /// Of the integers of its dictionary, if it is one of integers.
+    pub width: Option<Width>,
     /// Instructions for each count.
     pub projection: [f64; PROJECTION],
     /// Instructions for each count.
     pub selection: [f64; SELECTION],
-    /// Instructions for each count, of a sample that is not loud.
+    /// Instructions for each count, of a sample whose factors are kept.
+    pub kept: [f64; KEPT],
+    /// Of one that is walked, but not loud.
     pub posterior: [f64; POSTERIOR],
     /// Of one that is.
     pub loud: [f64; POSTERIOR],
@@ -148,22 +153,23 @@ impl Predictor {
             .map_err(|error| Error::run(error, "the model", "report this as a bug"))?;
         let samples: Result<Vec<_>> =
             (0..count).map(|number| Counts::of_sample(&mut inference, &draw(model, SEED, number))).collect();
-        let weights = weights(model.shape.kind).copied().collect();
+        let weights = weights(model).copied().collect();
         Ok(Self { counts: Counts::new(model), samples: samples?, weights, shape: model.shape })
     }
 
     /// The share of loud samples.
     pub fn loud(&self) -> f64 {
-        self.samples.iter().filter(|sample| sample.is_loud).count() as f64 / self.samples.len() as f64
+        self.samples.iter().filter(|sample| sample.is_loud()).count() as f64 / self.samples.len() as f64
     }
 
     /// On this core.
     pub fn on(&self, core: Core) -> Option<Prediction> {
         let weights = self.weights.iter().find(|weights| weights.core == core.name)?;
         let counts = &self.counts;
-        let posteriors = self.samples.iter().map(|&sample| {
-            let weights = if sample.is_loud { &weights.loud } else { &weights.posterior };
-            dot(weights, &counts.posterior(sample))
+        let posteriors = self.samples.iter().map(|&sample| match sample.way {
+            Way::Kept | Way::Made => dot(&weights.kept, &counts.kept(sample)),
+            Way::Walked => dot(&weights.posterior, &counts.posterior(sample)),
+            Way::Loud => dot(&weights.loud, &counts.posterior(sample)),
         });
         let posterior = posteriors.sum::<f64>() / self.samples.len() as f64;
         let stages = [
@@ -187,8 +193,16 @@ impl Predictor {
     }
 }
 
-fn weights(kind: Kind) -> impl Iterator<Item = &'static Weights> {
-    table::WEIGHTS.iter().filter(move |weights| weights.kind == kind)
+fn weights(model: &Model<'_, f32>) -> impl Iterator<Item = &'static Weights> + use<> {
+    let (kind, width) = (model.shape.kind, width(model));
+    table::WEIGHTS.iter().filter(move |weights| weights.kind == kind && weights.width == width)
+}
+
+fn width(model: &Model<'_, f32>) -> Option<Width> {
+    match model.dictionary {
+        Dictionary::Float(_) => None,
+        Dictionary::Integer(integers) => Some(integers.width),
+    }
 }
 
 /// Why nothing is known of a model, in words that follow "no cost is known of".
@@ -197,14 +211,12 @@ fn not_fitted(model: &Model<'_, f32>) -> Option<String> {
     if kind.is_sampled() {
         return Some("models that can only be sampled".into());
     }
-    if weights(kind).next().is_none() {
-        return Some(format!("models of kind {}", format!("{kind:?}").to_lowercase()));
+    if weights(model).next().is_none() {
+        let integers = if width(model).is_some() { ", whose dictionary is one of integers" } else { "" };
+        return Some(format!("models of kind {}{integers}", format!("{kind:?}").to_lowercase()));
     }
     if matches!(model.states, States::Table(_)) {
         return Some("tables of states".into());
-    }
-    if matches!(model.dictionary, Dictionary::Integer(_)) {
-        return Some("dictionaries of integers".into());
     }
     let is_own = match kind {
         Kind::Gsc => matches!(model.selection, Selection::Singleton),

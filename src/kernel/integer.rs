@@ -124,18 +124,20 @@ fn quads<const N: usize>(
 ) {
     let sample = sample.as_chunks::<2>().0;
     let mut groups = packed.as_chunks::<N>().0.iter();
-    let mut quad = || {
+    let mut quad = |sums: &mut [u32; QUAD]| {
         let mut found = [0; QUAD];
         for (&[v, u], group) in sample.iter().zip(&mut groups) {
             let v = [i32::from(v as i16), v as i32 >> 16, i32::from(u as i16), u as i32 >> 16];
             add(group, v, &mut found);
         }
-        found.map(|sum| sum as u32)
+        *sums = found.map(|sum| sum as u32);
     };
     let (whole, last) = sums.as_chunks_mut::<QUAD>();
-    whole.iter_mut().for_each(|sums| *sums = quad());
+    whole.iter_mut().for_each(&mut quad);
     if !last.is_empty() {
-        copy(last, &quad());
+        let mut sums = [0; QUAD];
+        quad(&mut sums);
+        copy(last, &sums);
     }
 }
 

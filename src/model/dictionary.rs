@@ -102,28 +102,20 @@ impl<'a, T: Real> Integers<'a, T> {
 
     /// W_h^T W_j: an exact sum, rounded when it becomes a number.
     pub(crate) fn product(&self, dims: usize, latent: usize, other: usize) -> T {
-        let (quad, other_quad) = (self.quad(dims, latent), self.quad(dims, other));
-        let (lane, other_lane) = (latent % QUAD, other % QUAD);
+        let rows = |latent: usize| self.quad(dims, latent).as_chunks::<QUAD>().0.iter();
+        let words = rows(latent).zip(rows(other));
+        let words = words.map(|(row, others)| (row[latent % QUAD] as i32, others[other % QUAD] as i32));
         // Below 2^46, since the integers of a column sum up to less than 2^31.
         let mut sum = 0i64;
         match self.width {
-            Width::I8 => {
-                let (groups, others) = (quad.as_chunks::<QUAD>().0, other_quad.as_chunks::<QUAD>().0);
-                for (group, other) in groups.iter().zip(others) {
-                    let (w, v) = (group[lane % QUAD] as i32, other[other_lane % QUAD] as i32);
-                    let byte = |word: i32, shift: u32| word << shift >> 24;
-                    let low = byte(w, 24) * byte(v, 24) + byte(w, 16) * byte(v, 16);
-                    sum += i64::from(low + byte(w, 8) * byte(v, 8) + byte(w, 0) * byte(v, 0));
-                }
-            }
-            Width::I16 => {
-                let (words, others) = (quad.as_chunks::<QUAD>().0, other_quad.as_chunks::<QUAD>().0);
-                for (words, others) in words.iter().zip(others) {
-                    let (w, v) = (words[lane % QUAD] as i32, others[other_lane % QUAD] as i32);
-                    sum +=
-                        i64::from(w as i16) * i64::from(v as i16) + i64::from(w >> 16) * i64::from(v >> 16);
-                }
-            }
+            Width::I8 => words.for_each(|(w, v)| {
+                let byte = |word: i32, shift: u32| word << shift >> 24;
+                let low = byte(w, 24) * byte(v, 24) + byte(w, 16) * byte(v, 16);
+                sum += i64::from(low + byte(w, 8) * byte(v, 8) + byte(w, 0) * byte(v, 0));
+            }),
+            Width::I16 => words.for_each(|(w, v)| {
+                sum += i64::from(w as i16) * i64::from(v as i16) + i64::from(w >> 16) * i64::from(v >> 16);
+            }),
         }
         // In two parts, neither of which is rounded.
         let (high, low) = ((sum >> 24) as i32, (sum & 0xff_ffff) as i32);
