@@ -26,7 +26,7 @@ die() {
 # need_tools TRIPLE...: says everything that is missing at once, then stops.
 need_tools() {
     local missing=() tool triple model
-    for tool in cargo cc make qemu-system-arm qemu-system-riscv32 \
+    for tool in cargo cc make jq qemu-system-arm qemu-system-riscv32 \
         arm-none-eabi-{gcc,ld,ar,nm,objcopy,objdump,size} riscv64-unknown-elf-{gcc,ld,ar,nm,objcopy,objdump,size}; do
         command -v "$tool" >/dev/null || missing+=("program $tool")
     done
