@@ -23,7 +23,7 @@ const SAMPLES: usize = 200;
 const SAMPLED: usize = 20;
 /// Of a model of integers or one more, and of a large one, for which the smallest device has no more room.
 const FEWER: usize = 40;
-const OF_LARGE: usize = 50;
+const OF_LARGE: usize = 30;
 
 struct Recipe {
     kind: ModelKind,

@@ -250,7 +250,10 @@ fn fit(models: &[Measured]) -> [(&'static str, Vec<f64>); 7] {
             let mean = mean(all.clone().map(|(_, stages)| stages[2]));
             all.map(move |&(sample, stages)| (counts(&model.counts, sample), stages[2], 1.0 / mean))
         });
-        non_negative(&rows.collect::<Vec<_>>())
+        // No sample of some kinds goes this way.
+        let rows: Vec<_> = rows.collect();
+        let width = counts(&models[0].counts, models[0].counts.most()).len();
+        if rows.is_empty() { vec![0.0; width] } else { non_negative(&rows) }
     };
     let walked: fn(&Counts, OfSample) -> Vec<f64> = |counts, sample| counts.posterior(sample).to_vec();
     let worst: Vec<_> = models

@@ -73,7 +73,7 @@ impl<T: Real> About<T> {
 
     /// The same about the coefficient in the parent, of states that weigh `mass` in all.
     #[inline(always)]
-    fn from_parent(self, t: T, row: T, mass: T) -> Self {
+    fn about_parent(self, t: T, row: T, mass: T) -> Self {
         let d = t * row;
         Self {
             first: self.first + d * mass,
@@ -149,13 +149,13 @@ pub(super) fn walk<T: Real>(
             }
             if !(mass <= T::ZERO) {
                 mass_i += mass;
-                about_i.add_all(below_i.from_parent(t, row_i, mass));
-                below_j.from_parent(t, row_j, mass).add_to(latent_j, mass);
+                about_i.add_all(below_i.about_parent(t, row_i, mass));
+                below_j.about_parent(t, row_j, mass).add_to(latent_j, mass);
             }
             rest_j = after_j;
         }
         total += mass_i;
-        about_i.from_parent(t_i, row, mass_i).add_to(latent_i, mass_i);
+        about_i.about_parent(t_i, row, mass_i).add_to(latent_i, mass_i);
         rest_i = after_i;
     }
     let totals = latents.iter().map(|&[_, _, _, on, first, square]| [on, first, square]);
