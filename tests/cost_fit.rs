@@ -150,7 +150,8 @@ fn prepared(name: &str, index: usize, [d, h, selected, max_active]: [usize; 4]) 
     let slab_cov = slab(kind, index, h);
     let parameters = Parameters { kind, dims: d, latents: h, dictionary, prior, slab_mean, slab_cov, noise };
     // Computed with the same noise in all dimensions, and with other noise.
-    let gram = if index % 6 == 4 || index % 12 == 3 { GramName::Computed } else { GramName::Auto };
+    let gram =
+        if index % 6 == 4 || matches!(index % 12, 0 | 3) { GramName::Computed } else { GramName::Auto };
     let selection = SelectionName::of_kind(kind);
     let options = Options { selected, max_active, singletons: true, selection, states: None, gram };
     match width(name) {
