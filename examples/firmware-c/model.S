@@ -13,6 +13,8 @@ model_samples:
 2:
     .balign 4
 model_blob_size:
-    .word 1b - model_blob
+    .long 1b - model_blob
 model_samples_size:
-    .word 2b - model_samples
+    .long 2b - model_samples
+
+    .section .note.GNU-stack, "", %progbits

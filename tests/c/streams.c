@@ -103,7 +103,8 @@ int main(int argc, char **argv)
     recording[0] = first;
 
     for (i = 0; i < SAMPLES * CHANNELS; i++) {
-        integers[i] = (int16_t)(recording[i] * 32767.0f);
+        const float value = roundf(recording[i] * 32768.0f); /* as wav.h and realtime.c of the examples do */
+        integers[i] = (int16_t)(value > 32767.0f ? 32767.0f : value < -32768.0f ? -32768.0f : value);
         recording[i] = (float)integers[i] / 32768.0f;
     }
     in_blocks(stream, 50);
