@@ -4,7 +4,7 @@ use super::Weights;
 use spikelet::Kind;
 use spikelet::model::Width;
 
-pub(super) const WEIGHTS: [Weights; 30] = [
+pub(super) static WEIGHTS: [Weights; 30] = [
     Weights {
         core: "cortex-m0",
         kind: Kind::Gsc,
