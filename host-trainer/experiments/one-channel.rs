@@ -37,8 +37,8 @@ use spikelet_trainer::{Error, Result};
 use std::process::ExitCode;
 
 /// Samples of a window, and from one to the next.
-const LENGTH: u32 = 256;
-const HOP: u32 = 32;
+const LENGTH: u32 = 128;
+const HOP: u32 = 16;
 /// Of each dictionary.
 const LATENTS: usize = 256;
 /// Of filter and mask.
@@ -153,7 +153,7 @@ fn compare(sources: [&Recording; 2], models: [&Parameters; 2]) -> Result<[[f64; 
     };
     let numbers = [0, 1].iter().flat_map(|&k| vec![k as u16; LATENTS]).collect();
     let groups = Grouping { names: vec!["voice".into(), "music".into()], numbers };
-    let options = Options { selected: 12, max_active: 5, ..Settings::new(ModelKind::Gsc, LATENTS).options() };
+    let options = Options { selected: 14, max_active: 7, ..Settings::new(ModelKind::Gsc, LATENTS).options() };
     let about = About { frame: Some(frame(sources[0].rate)), groups: Some(&groups), ..About::default() };
     let input: Vec<f32> = mixture.iter().map(|&x| x as f32).collect();
     let separated = separated(&join(&models), &options, about, &input, 1)?;
