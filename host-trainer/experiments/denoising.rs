@@ -15,14 +15,13 @@ mod common;
 
 use common::Arguments;
 use common::mixtures::add_noise;
+use common::pieces::denoised;
 use common::table::Table;
 use spikelet::frame::{Form, Frame};
 use spikelet::rng::Rng;
-use spikelet::{Detail, Inference};
-use spikelet_trainer::data::{Mosaic, Pieces, Sheet};
+use spikelet_trainer::data::{Pieces, Sheet};
 use spikelet_trainer::metrics::psnr_db;
 use spikelet_trainer::parameters::ModelKind;
-use spikelet_trainer::prepare::Prepared;
 use spikelet_trainer::train::settings::{Engine, InitForm, NoiseForm, Precision, Settings};
 use spikelet_trainer::train::{Next, Points, State};
 use spikelet_trainer::{Error, Result};
@@ -138,29 +137,15 @@ fn run(method: &Method, noisy: Sheet, passes: usize, threads: usize) -> Result<D
         tolerance: 0.0,
         ..Settings::new(ModelKind::Gsc, method.latents)
     };
-    let mut points = Points::new(values.clone(), dims);
+    let mut points = Points::new(values, dims);
     let begun = Instant::now();
     let mut state = State::new(settings, &mut points)?;
     state.run(&mut points, threads, |_| Ok(Next::Continue))?;
     let training = begun.elapsed().as_secs_f64();
 
     let begun = Instant::now();
-    let prepared = Prepared::<f32>::new(&state.model(), &state.settings.options())?;
-    let model = prepared.model()?;
-    let engine = state.settings.engine_at(0, 0);
-    let refused = |error| Error::input(error, "the picture", "check its range");
-    let mut memory = vec![0.0; engine.arena_len(model.shape, Detail::Marginals)];
-    let mut inference =
-        Inference::with_engine(model, &mut memory, Detail::Marginals, engine).map_err(refused)?;
-    let (mut mosaic, mut patch, mut on) = (Mosaic::new(&pieces), vec![0.0; dims], 0.0);
-    for (number, point) in values.chunks_exact(dims).enumerate() {
-        patch.iter_mut().zip(point).for_each(|(y, &value)| *y = value as f32);
-        let estimate = inference.infer(&patch).map_err(refused)?;
-        on += estimate.activity.iter().map(|&s| f64::from(s)).sum::<f64>();
-        inference.reconstruct(&mut patch).map_err(refused)?;
-        mosaic.add(number, &patch);
-    }
+    let (picture, on) = denoised(&state, &pieces)?;
     let passes = state.result().history.len() - 1;
-    let (on, inference) = (on / pieces.len() as f64, begun.elapsed().as_secs_f64());
-    Ok(Done { picture: mosaic.finish(), passes, on, training, inference })
+    let inference = begun.elapsed().as_secs_f64();
+    Ok(Done { picture, passes, on, training, inference })
 }

@@ -20,22 +20,19 @@ mod common;
 use common::Arguments;
 use common::fast_ica::fast_ica;
 use common::gsc;
-use common::mixtures::{mix, normal_matrix, unit_columns};
+use common::lapped::{signal, spectra};
+use common::mixtures::{mix, normal_matrix, unit_columns, unmixed};
+use common::recordings::{self, Recording, loud, separated};
 use common::table::{Table, mean_and_spread};
-use faer::Mat;
-use faer::linalg::solvers::DenseSolveCore;
-use spikelet::Blob;
 use spikelet::frame::{Form, Frame};
-use spikelet::mdct::Mdct;
 use spikelet::rng::Rng;
-use spikelet_trainer::blob::{self, About};
-use spikelet_trainer::data::{self, write_wav};
+use spikelet_trainer::blob::About;
+use spikelet_trainer::data::write_wav;
 use spikelet_trainer::metrics::{MAX_DB, assign, si_sdr_db};
-use spikelet_trainer::prepare::{GramName, Options, Prepared};
-use spikelet_trainer::train::settings::{InitForm, SlabForm};
+use spikelet_trainer::train::settings::{InitForm, NoiseForm, SlabForm};
+use spikelet_trainer::train::weak::Weak;
 use spikelet_trainer::train::{Points, Settings};
-use spikelet_trainer::{Error, Result, streaming};
-use std::path::{Path, PathBuf};
+use spikelet_trainer::{Error, Result};
 use std::process::ExitCode;
 
 const BINS: usize = 256;
@@ -47,7 +44,7 @@ fn main() -> ExitCode {
 }
 
 fn experiment(arguments: &Arguments) -> Result<()> {
-    let voices = voices(arguments.path("name a folder of recorded voices")?)?;
+    let voices = recordings::read(arguments.path("name a folder of recorded voices")?)?;
     let (mixtures, seconds) = if arguments.quick { (2, 4) } else { (5, 10) };
     println!("SI-SDR in dB over {mixtures} mixtures of {seconds} s, mean (standard deviation)\n");
     let columns = ["mixture    ", "FastICA    ", "masks      ", "spikelet   "];
@@ -66,33 +63,9 @@ fn experiment(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-struct Voice {
-    speaker: String,
-    samples: Vec<f64>,
-    rate: u32,
-}
-
-fn voices(folder: &Path) -> Result<Vec<Voice>> {
-    let fail = |cause| Error::reading(folder, &cause);
-    let entries = std::fs::read_dir(folder).map_err(fail)?;
-    let mut paths: Vec<PathBuf> =
-        entries.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>().map_err(fail)?;
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == "wav"));
-    paths.sort();
-    let mut voices = Vec::new();
-    for path in paths {
-        let points = data::Points::read(&path)?;
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let speaker = name.rsplit('_').next().unwrap_or(&name).to_owned();
-        let samples = points.values.iter().step_by(points.dims).copied().collect();
-        voices.push(Voice { speaker, samples, rate: points.rate.unwrap_or(8000) });
-    }
-    Ok(voices)
-}
-
 /// Mean SI-SDR of mixture, FastICA, masks and our own stream.
 fn compare(
-    voices: &[Voice],
+    voices: &[Recording],
     count: usize,
     microphones: usize,
     seconds: usize,
@@ -118,15 +91,13 @@ fn compare(
     let ica = unmixed(&heard, &fast_ica(&heard, microphones, 4, common::seed(81, trial))?, microphones);
     let (parts, directions) = learned(&heard, microphones, count, rate, trial)?;
     let masked = masked(&single, &directions, count);
-    let parts: Vec<Vec<f64>> =
-        parts.iter().map(|part| part.iter().map(|&x| f64::from(x)).collect()).collect();
     Ok([best(&truths, &single), best(&truths, &ica), best(&truths, &masked), matched(&truths, &parts)])
 }
 
 /// Different speakers.
-fn choose<'v>(voices: &'v [Voice], count: usize, rng: &mut Rng) -> Result<Vec<&'v Voice>> {
-    let mut left: Vec<&Voice> = voices.iter().collect();
-    let mut chosen: Vec<&Voice> = Vec::new();
+fn choose<'v>(voices: &'v [Recording], count: usize, rng: &mut Rng) -> Result<Vec<&'v Recording>> {
+    let mut left: Vec<&Recording> = voices.iter().collect();
+    let mut chosen: Vec<&Recording> = Vec::new();
     while chosen.len() < count && !left.is_empty() {
         let at = (rng.uniform::<f64>() * left.len() as f64) as usize;
         let voice = left.remove(at.min(left.len() - 1));
@@ -140,12 +111,6 @@ fn choose<'v>(voices: &'v [Voice], count: usize, rng: &mut Rng) -> Result<Vec<&'
     }
 }
 
-/// Of mean power 0.01.
-fn loud(samples: &[f64]) -> Vec<f64> {
-    let power = samples.iter().map(|x| x * x).sum::<f64>() / samples.len() as f64;
-    samples.iter().map(|x| 0.1 * x / power.sqrt().max(f64::MIN_POSITIVE)).collect()
-}
-
 /// The largest cosine of two columns of length 1.
 fn nearest(matrix: &[f64], d: usize, h: usize) -> f64 {
     let cosine =
@@ -153,16 +118,8 @@ fn nearest(matrix: &[f64], d: usize, h: usize) -> f64 {
     (0..h).flat_map(|a| (0..a).map(move |b| cosine(a, b))).fold(0.0, f64::max)
 }
 
-/// What the inverse of a mixing matrix makes of samples.
-fn unmixed(heard: &[f64], mixing: &[f64], d: usize) -> Vec<Vec<f64>> {
-    let inverse = Mat::from_fn(d, d, |i, j| mixing[i * d + j]).partial_piv_lu().inverse();
-    let source =
-        |k: usize| heard.chunks_exact(d).map(|y| (0..d).map(|i| inverse[(k, i)] * y[i]).sum()).collect();
-    (0..d).map(source).collect()
-}
-
 /// The parts that a stream with a model learned from the mixture puts out, and its directions. (D x H)
-fn learned(heard: &[f64], d: usize, h: usize, rate: u32, trial: usize) -> Result<(Vec<Vec<f32>>, Vec<f64>)> {
+fn learned(heard: &[f64], d: usize, h: usize, rate: u32, trial: usize) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
     let input: Vec<f32> = heard.iter().map(|&y| y as f32).collect();
     let folder = tempfile::tempdir().map_err(|cause| Error::run(cause, "a temporary folder", "make room"))?;
     let path = folder.path().join("mixture.wav");
@@ -170,62 +127,36 @@ fn learned(heard: &[f64], d: usize, h: usize, rate: u32, trial: usize) -> Result
     let form = Form::Transform { bins: BINS as u32, channels: d as u32 };
     let frame = Frame { form, rate, centred: false };
     let mut points = Points::open_framed(&[path], Some(&frame), 1)?;
+    // As `train --transform` does by itself: with as many microphones as voices, weak sounds are the voices' too.
+    let (noise, weak) =
+        if d >= h { (NoiseForm::Full, Weak::Sources) } else { (NoiseForm::Shared, Weak::Noise) };
     let settings = Settings {
         slab: SlabForm::Unit,
+        noise,
+        weak,
         init: InitForm::Lines,
         restarts: 4,
         tolerance: 1e-7,
         ..gsc::exact(h, 60, common::seed(82, trial))
     };
     let model = gsc::train(&settings, &mut points)?.model();
-    let options = Options { gram: GramName::Auto, ..settings.options() };
     let about = About { frame: Some(frame), gains: points.gains(), ..About::default() };
-    let bytes = blob::write(&Prepared::<f32>::new(&model, &options)?, &model.slab_cov, about)?;
-    // On the boundary that a blob needs.
-    let mut memory = vec![0u8; bytes.len() + 8];
-    let offset = memory.as_ptr().align_offset(8);
-    memory[offset..][..bytes.len()].copy_from_slice(&bytes);
-    let refused = |what: &dyn std::fmt::Display| Error::run(what, "the model of the mixture", "report this");
-    let blob = Blob::parse(&memory[offset..]).map_err(|error| refused(&error))?;
-    let parts = streaming::separate(blob, &input, d, |_| {}).map_err(|error| refused(&error))?;
-    Ok((parts, model.dictionary))
+    Ok((separated(&model, &settings.options(), about, &input, d)?, model.dictionary))
 }
 
 /// Every coefficient to the nearest direction.
 fn masked(channels: &[Vec<f64>], directions: &[f64], h: usize) -> Vec<Vec<f64>> {
     let (d, directions) = (channels.len(), unit_columns(directions, h));
-    let mut table = vec![0.0; Mdct::table_len(BINS)];
-    Mdct::prepare(&mut table);
-    let mdct = Mdct::over(&table);
-    let blocks = channels[0].len().div_ceil(BINS) + 1;
-    let block = |samples: &[f64], number: usize| -> Vec<f32> {
-        let begin = number * BINS;
-        (begin..begin + BINS).map(|n| samples.get(n).map_or(0.0, |&x| x as f32)).collect()
-    };
-    let mut out = vec![vec![0.0f32; (blocks + 1) * BINS]; h];
-    let mut older = vec![vec![0.0f32; BINS]; d];
-    for number in 0..blocks {
-        let mut spectra = vec![vec![0.0f32; BINS]; d];
-        for ((samples, older), spectrum) in channels.iter().zip(&mut older).zip(&mut spectra) {
-            let newer = block(samples, number);
-            mdct.forward(older, &newer, spectrum);
-            *older = newer;
-        }
-        let mut parts = vec![vec![0.0f32; BINS]; h];
-        for bin in 0..BINS {
-            let along =
-                |k: usize| (0..d).map(|i| directions[i * h + k] * f64::from(spectra[i][bin])).sum::<f64>();
-            let nearest = (0..h).fold(0, |best, k| if along(k).abs() > along(best).abs() { k } else { best });
-            parts[nearest][bin] = along(nearest) as f32;
-        }
-        for (part, out) in parts.iter_mut().zip(&mut out) {
-            let (first, second) = out[number * BINS..][..2 * BINS].split_at_mut(BINS);
-            mdct.inverse(part, first, second);
-        }
+    let spectra: Vec<Vec<Vec<f32>>> = channels.iter().map(|samples| spectra(samples, BINS)).collect();
+    let mut parts = vec![vec![vec![0.0f32; BINS]; spectra[0].len()]; h];
+    for (number, bin) in (0..spectra[0].len()).flat_map(|number| (0..BINS).map(move |bin| (number, bin))) {
+        let along = |k: usize| {
+            (0..d).map(|i| directions[i * h + k] * f64::from(spectra[i][number][bin])).sum::<f64>()
+        };
+        let nearest = (0..h).fold(0, |best, k| if along(k).abs() > along(best).abs() { k } else { best });
+        parts[nearest][number][bin] = along(nearest) as f32;
     }
-    // The first block is the silence before the recording.
-    let signal = |out: &Vec<f32>| out[BINS..][..channels[0].len()].iter().map(|&x| f64::from(x)).collect();
-    out.iter().map(signal).collect()
+    parts.iter().map(|part| signal(part, BINS, channels[0].len())).collect()
 }
 
 fn scores(truths: &[Vec<f64>], outputs: &[Vec<f64>]) -> Vec<f64> {

@@ -12,6 +12,7 @@ pub mod error;
 pub mod files;
 pub mod groups;
 mod linalg;
+pub mod merge;
 pub mod metrics;
 pub mod parameters;
 pub mod predict;

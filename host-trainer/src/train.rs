@@ -9,6 +9,7 @@
 //! | [`kinds`] | what is special to each kind of model |
 //! | `schedule` | temperature, noise on the dictionary, points that are left out |
 //! | `stepwise`, `revive` | EM on batches, and new directions for latents that do nothing |
+//! | [`mod@weak`] | what sources do while they are off, told from the noise of sensors |
 //! | [`whiten`] | data to white data, and a model of these back to one of the raw data |
 //! | [`settings`], [`init`] | what a run shall do, where it begins |
 //! | [`mod@choose`] | which of several starts to keep |
@@ -29,6 +30,7 @@ mod schedule;
 pub mod settings;
 pub mod statistics;
 mod stepwise;
+pub mod weak;
 pub mod whiten;
 
 pub use choose::{Prefer, choose};

@@ -6,6 +6,7 @@ use spikelet_trainer::metrics::amari;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov};
 use spikelet_trainer::train::choose::Prefer;
 use spikelet_trainer::train::settings::{Engine, InitForm, NoiseForm, Precision, Rule};
+use spikelet_trainer::train::weak::Weak;
 use spikelet_trainer::train::{Next, Points, Settings, State};
 
 const D: usize = 4;
@@ -39,6 +40,7 @@ fn ways() -> Vec<(&'static str, Settings)> {
         ("plain", plain()),
         ("orthogonal", Settings { prefer: Prefer::Orthogonal, whiten: true, restarts: 4, ..plain() }),
         ("white", Settings { whiten: true, ..plain() }),
+        ("weak", Settings { weak: Weak::Sources, noise: NoiseForm::Full, ..plain() }),
         ("f32", Settings { precision: Precision::F32, ..plain() }),
         ("stepwise", stepwise.clone()),
         ("stepwise, white, f32", Settings { whiten: true, precision: Precision::F32, ..stepwise.clone() }),

@@ -27,7 +27,10 @@ pub fn fast_ica(points: &[f64], dims: usize, starts: usize, seed: u64) -> Result
     for _ in 0..starts {
         let mut rotation = orthogonal_matrix(&mut rng, dims);
         for _ in 0..ITERATIONS {
+            // Twice: a row that stands for nothing but normal noise comes out so small that once leaves it short, and it
+            // would shrink to nothing.
             let new = nearest_rotation(&improved(&white, &rotation, dims), dims);
+            let new = nearest_rotation(&new, dims);
             let turned = turned(&rotation, &new, dims);
             rotation = new;
             if turned < TOLERANCE {

@@ -1,5 +1,7 @@
 //! Data of known origin: sources, mixing matrices, noise. Points are rows of N x D, matrices D x H, row-major.
 
+use faer::Mat;
+use faer::linalg::solvers::DenseSolveCore;
 use spikelet::rng::Rng;
 use spikelet_trainer::train::whiten::Whitening;
 
@@ -60,6 +62,14 @@ pub fn mix(sources: &[f64], mixing: &[f64], latents: usize) -> Vec<f64> {
     let sensor = |row: &[f64], x: &[f64]| row.iter().zip(x).map(|(w, x)| w * x).sum();
     let sensors = |x| mixing.chunks_exact(latents).map(move |row| sensor(row, x));
     sources.chunks_exact(latents).flat_map(sensors).collect()
+}
+
+/// What the inverse of a mixing matrix makes of samples.
+pub fn unmixed(heard: &[f64], mixing: &[f64], d: usize) -> Vec<Vec<f64>> {
+    let inverse = Mat::from_fn(d, d, |i, j| mixing[i * d + j]).partial_piv_lu().inverse();
+    let source =
+        |k: usize| heard.chunks_exact(d).map(|y| (0..d).map(|i| inverse[(k, i)] * y[i]).sum()).collect();
+    (0..d).map(source).collect()
 }
 
 /// Adds normal noise of this standard deviation.

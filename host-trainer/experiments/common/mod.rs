@@ -3,11 +3,15 @@
 //! | module | has |
 //! |---|---|
 //! | [`bars`] | points made of bars, and which of them a model shows |
+//! | [`lapped`] | a lapped transform and filters in it |
 //! | [`mixtures`] | random mixing matrices, sources of known distributions |
+//! | [`beats`] | heart beats: where, how regular, how strong |
 //! | [`gsc`] | one start of EM, from the library's initial parameters or from those of the papers |
 //! | [`fast_ica`] | symmetric FastICA, the method to compare with |
 //! | [`lasso`] | linear sparse coding with an L1 penalty, another one |
 //! | [`jade`] | JADE, by which the samples of the papers are found again |
+//! | [`pieces`] | pieces of pictures and recordings without noise |
+//! | [`recordings`] | recorded sounds, and the stream of a device |
 //! | [`reconstruct`] | what a model leaves of points: error, latents on |
 //! | [`strokes`] | patches of strokes that cover each other, and what looks like one |
 //! | [`svg`] | many small curves or images as a picture |
@@ -15,12 +19,16 @@
 #![allow(dead_code)] // each experiment uses its own part
 
 pub mod bars;
+pub mod beats;
 pub mod fast_ica;
 pub mod gsc;
 pub mod jade;
+pub mod lapped;
 pub mod lasso;
 pub mod mixtures;
+pub mod pieces;
 pub mod reconstruct;
+pub mod recordings;
 pub mod strokes;
 pub mod svg;
 pub mod table;

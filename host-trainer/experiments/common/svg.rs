@@ -10,14 +10,26 @@ const LEVELS: f64 = 16.0;
 /// Shades of a pixel, of either sign.
 const SHADES: i32 = 8;
 
+/// Width of a long curve.
+const LONG: usize = 800;
+
 /// Curves in rows of `columns`, each scaled to its cell.
 pub fn curves(curves: &[Vec<f64>], columns: usize) -> String {
+    drawn(curves, columns, WIDTH)
+}
+
+/// Long curves, one below the other.
+pub fn long_curves(curves: &[Vec<f64>]) -> String {
+    drawn(curves, 1, LONG)
+}
+
+fn drawn(curves: &[Vec<f64>], columns: usize, cell: usize) -> String {
     let rows = curves.len().div_ceil(columns);
-    let (width, height) = (columns * WIDTH, rows * HEIGHT);
+    let (width, height) = (columns * cell, rows * HEIGHT);
     let mut svg = head(width, height, [width, height]) + "<g fill=\"none\" stroke=\"#146\">\n";
     for (at, curve) in curves.iter().enumerate() {
-        let (x, y) = (at % columns * WIDTH + 3, at / columns * HEIGHT + HEIGHT / 2);
-        let across = (WIDTH - 6) as f64 / curve.len().saturating_sub(1).max(1) as f64;
+        let (x, y) = (at % columns * cell + 3, at / columns * HEIGHT + HEIGHT / 2);
+        let across = (cell - 6) as f64 / curve.len().saturating_sub(1).max(1) as f64;
         let up = (HEIGHT / 2 - 4) as f64 / LEVELS;
         // Writing to a string cannot fail.
         let _ = writeln!(

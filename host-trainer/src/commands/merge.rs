@@ -1,10 +1,4 @@
 //! `spikelet merge`: dictionaries of single sources as one model of their mixture.
-//!
-//! ```text
-//! W = [W_A W_B ...]      pi, mu, Psi one after the other      Sigma = Sigma_A + Sigma_B + ...
-//! ```
-//!
-//! In a mixture every source leaves what its dictionary does not explain, so that noises add up.
 
 use super::import::build;
 use super::model_file::ModelFile;
@@ -13,7 +7,8 @@ use super::recover::recover;
 use crate::blob::About;
 use crate::files;
 use crate::groups::Grouping;
-use crate::parameters::{NoiseCov, Parameters, SlabCov};
+use crate::merge::join;
+use crate::parameters::Parameters;
 use crate::prepare::{GramName, Options, check_truncation};
 use crate::{Error, Result};
 use spikelet::Shape;
@@ -69,7 +64,7 @@ impl Merge {
         }
         let numbers = (0..).zip(&parts).flat_map(|(k, part)| vec![k; part.parameters.latents]).collect();
         let groups = Grouping { names, numbers };
-        let parameters = join(&parts);
+        let parameters = join(&parts.iter().map(|part| &part.parameters).collect::<Vec<_>>());
         let options = self.options(&parts, &parameters)?;
         let provenance =
             format!("spikelet {} merge of {}", env!("CARGO_PKG_VERSION"), groups.names.join(", "));
@@ -148,57 +143,4 @@ fn read(path: &Path) -> Result<Part> {
         return Err(Error::input(what, path.display(), "use a newer one"));
     };
     Ok(Part { parameters, options, frame: blob.frame(), gains: blob.gains().to_vec() })
-}
-
-/// One model of all; they fit each other.
-fn join(parts: &[Part]) -> Parameters {
-    let all = || parts.iter().map(|part| &part.parameters);
-    let Parameters { kind, dims, .. } = parts[0].parameters;
-    let latents = all().map(|model| model.latents).sum();
-    let row = |model: &Parameters, d: usize| model.dictionary[d * model.latents..][..model.latents].to_vec();
-    let is_plain = |model: &Parameters| matches!(model.slab_cov, SlabCov::Unit);
-    let is_full = |model: &Parameters| matches!(model.slab_cov, SlabCov::Full(_));
-    let slab_cov = match (all().all(is_plain), all().any(is_full)) {
-        (true, _) => SlabCov::Unit,
-        (_, true) => SlabCov::Full(blocks(parts, latents)),
-        _ => SlabCov::Diagonal(all().flat_map(Parameters::slab_variances).collect()),
-    };
-    let is_shared = |model: &Parameters| matches!(model.noise, NoiseCov::Shared(_));
-    let has_full = |model: &Parameters| matches!(model.noise, NoiseCov::Full(_));
-    let variances: Vec<f64> =
-        (0..dims).map(|d| all().map(|model| model.noise_variances()[d]).sum()).collect();
-    let noise = match (all().all(is_shared), all().any(has_full)) {
-        (true, _) => NoiseCov::Shared(variances[0]),
-        (_, true) => {
-            let entry = |e: usize| all().map(|model| model.noise_covariance(e / dims, e % dims)).sum();
-            NoiseCov::Full((0..dims * dims).map(entry).collect())
-        }
-        _ => NoiseCov::Diagonal(variances),
-    };
-    Parameters {
-        kind,
-        dims,
-        latents,
-        dictionary: (0..dims)
-            .flat_map(|d| all().flat_map(move |model| row(model, d)).collect::<Vec<_>>())
-            .collect(),
-        prior: all().flat_map(|model| model.prior.clone()).collect(),
-        slab_mean: all().flat_map(|model| model.slab_mean.clone()).collect(),
-        slab_cov,
-        noise,
-    }
-}
-
-/// Slabs of different models do not depend on each other. (H x H)
-fn blocks(parts: &[Part], latents: usize) -> Vec<f64> {
-    let (mut full, mut first) = (vec![0.0; latents * latents], 0);
-    for Part { parameters, .. } in parts {
-        for i in 0..parameters.latents {
-            for j in 0..parameters.latents {
-                full[(first + i) * latents + first + j] = parameters.slab_covariance(i, j);
-            }
-        }
-        first += parameters.latents;
-    }
-    full
 }

@@ -82,14 +82,16 @@ impl Train {
         files::check_target(&json)?;
         refuse_overwriting(&self.out, &self.data)?;
         // What is wrong with the flags shows before the data is read; only then it is known how many points there are.
-        self.plan.settings(0, false)?;
+        self.plan.settings(0, None)?;
         // All files must have as many channels as the first, which is checked when they are read.
         let channels = || Source::open(&self.data[0]).map(|first| first.dims());
         let frame = self.framing.frame(self.plan.model, channels)?;
         let mut points = Points::open_framed(&self.data, frame.as_ref(), self.step as usize)?;
         let frame = points.frame(frame);
-        let settings = self.plan.settings(points.len(), !points.gains().is_empty())?;
+        let channels = (!points.gains().is_empty()).then_some(points.dims());
+        let settings = self.plan.settings(points.len(), channels)?;
         self.plan.check_angles(points.dims())?;
+        self.plan.check_weak(points.dims())?;
         let checkpoint = Checkpoint::new(self.checkpoint.as_deref(), &self.out);
         let mut state = match self.resume.then(|| checkpoint.read()).transpose()?.flatten() {
             Some(state) => checkpoint.accept(state, &settings, &points)?,

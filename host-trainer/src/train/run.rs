@@ -13,6 +13,7 @@ use super::schedule::threshold;
 use super::settings::Settings;
 use super::statistics::Statistics;
 use super::stepwise;
+use super::weak::{Weak, give_to_sources};
 use super::whiten::Whitening;
 use crate::parameters::Parameters;
 use crate::{Error, Result};
@@ -183,7 +184,12 @@ impl State {
     /// The model of the raw data that the preferred start has come to.
     pub fn model(&self) -> Parameters {
         let parameters = &self.result().parameters;
-        self.whitening.as_ref().map_or_else(|| parameters.clone(), |whitening| whitening.undo(parameters))
+        let raw = |whitening: &Whitening| whitening.undo(parameters);
+        let mut model = self.whitening.as_ref().map_or_else(|| parameters.clone(), raw);
+        if self.settings.weak == Weak::Sources {
+            give_to_sources(&mut model);
+        }
+        model
     }
 
     /// All starts that are kept, the one at work last.

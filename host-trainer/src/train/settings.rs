@@ -3,6 +3,7 @@
 use super::choose::Prefer;
 use super::kinds;
 use super::m_step::{Guard, Learned, Update};
+use super::weak::Weak;
 use crate::parameters::ModelKind;
 use crate::prepare::{GramName, Options, SelectionName};
 use serde::{Deserialize, Serialize};
@@ -148,6 +149,9 @@ pub struct Settings {
     pub cut: bool,
     /// Train on whitened data; the model is one of the raw data all the same.
     pub whiten: bool,
+    /// Who has what is too weak to be told from noise.
+    #[serde(default)]
+    pub weak: Weak,
     /// Numbers of the E-step.
     pub precision: Precision,
     /// Points per M-step in stepwise EM; 0 for plain EM, all of them.
@@ -196,6 +200,7 @@ impl Settings {
             parameter_noise: if has_slab { 0.0 } else { 0.01 },
             cut: !has_slab,
             whiten: false,
+            weak: Weak::Noise,
             precision: Precision::F64,
             batch: 0,
             init: training.init,

@@ -99,6 +99,39 @@ fn three_sounds_come_apart_from_two_channels() {
     assert!(desk.good("eval m.spk mix.wav").contains(&points.to_string()));
 }
 
+/// With as many channels as sounds there is an exact solution, up to how well directions are learned.
+#[test]
+fn two_sounds_come_apart_from_two_channels() {
+    let (desk, [first, _, second]) = (Desk::new(), sounds());
+    wav(&desk, "s0.wav", 1, first.iter().copied());
+    wav(&desk, "s1.wav", 1, second.iter().copied());
+    wav(&desk, "mix.wav", 2, first.iter().zip(&second).flat_map(|(a, b)| [a + 0.6 * b, 0.5 * a + b]));
+    let line =
+        "train --model gsc --latents 2 --transform mdct --bins 64 --iterations 30 --restarts 2 mix.wav --out";
+    let separate = |flags: &str| {
+        desk.good(&format!("{line} m.spk {flags}"));
+        let json: serde_json::Value =
+            serde_json::from_slice(&fs::read(desk.path("m.json")).unwrap()).unwrap();
+        let text = desk.good("separate m.spk mix.wav --out-dir out --reference s0.wav s1.wav");
+        let worst = decibels(&text).iter().map(|[_, after]| *after).fold(f64::INFINITY, f64::min);
+        (worst, json["settings"]["weak"].clone())
+    };
+    let (with_weak, weak) = separate("");
+    assert_eq!(weak, "sources");
+    let (without, weak) = separate("--weak noise");
+    assert_eq!(weak, "noise");
+    assert!(with_weak > 25.0 && with_weak > without, "{with_weak} {without}");
+    for (flags, what) in [
+        ("--latents 3 --transform mdct --weak sources", "3 latents are more than 2 channels: --weak sources"),
+        ("--latents 2 --noise shared --weak sources", "use --noise full"),
+        ("--latents 2 --model bsc --weak sources", "--weak sources"),
+    ] {
+        let kind = if flags.contains("bsc") { "" } else { "--model gsc" };
+        let error = bad(&desk, &format!("train {kind} {flags} mix.wav --out x.spk"));
+        assert!(error.contains(what), "{flags}: {error}");
+    }
+}
+
 #[test]
 fn what_is_short_or_silent_is_separated_too() {
     let desk = desk();

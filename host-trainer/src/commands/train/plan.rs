@@ -10,6 +10,7 @@ use crate::train::kinds::{self, Sums};
 use crate::train::settings::{
     Engine, Fixed, InitForm, NoiseForm, Precision, PriorForm, Rule, Settings, SlabForm,
 };
+use crate::train::weak::Weak;
 use crate::{Error, Result};
 use checks::{finite, positive, probability, temperatures};
 use spikelet::Shape;
@@ -52,9 +53,9 @@ pub(super) struct Plan {
     /// Do not keep the states with one latent on for latents that were not selected
     #[arg(long)]
     no_singletons: bool,
-    /// Form of the noise covariance
-    #[arg(long, value_enum, default_value = "shared")]
-    noise: NoiseForm,
+    /// Form of the noise covariance [default: shared; full with --transform where there are as many channels as latents]
+    #[arg(long, value_enum)]
+    noise: Option<NoiseForm>,
     /// Form of the slab, for gsc [default: diagonal, with --transform unit]
     #[arg(long, value_enum)]
     slab: Option<SlabForm>,
@@ -97,6 +98,10 @@ pub(super) struct Plan {
     /// Train on whitened data, best for mixtures; the model is for raw data, with full noise covariance
     #[arg(long)]
     whiten: bool,
+    /// Who has what is too weak to be told from noise in the model that is written; sources need as many channels as latents and
+    /// full noise [default: sources with --transform where that is so, else noise]
+    #[arg(long, value_enum, value_name = "WHOSE")]
+    weak: Option<Weak>,
     /// Numbers that inference computes in while training
     #[arg(long, value_enum, default_value = "f64")]
     precision: Precision,
@@ -130,11 +135,18 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// What to do with this many points; those of a transform are a mixture that is sparse.
-    pub fn settings(&self, points: usize, is_transform: bool) -> Result<Settings> {
+    /// What to do with this many points; those of a transform, of so many channels, are a mixture that is sparse.
+    pub fn settings(&self, points: usize, transform: Option<usize>) -> Result<Settings> {
         self.check_kind()?;
+        let is_transform = transform.is_some();
         let has_slab = self.model.kind().has_slab();
         let latents = usize::from(self.latents);
+        let by_default = Settings::new(self.model, latents);
+        // With as many channels as sources there is one way to explain a point, and weak sounds are the sources' too.
+        let is_determined = self.model == ModelKind::Gsc
+            && transform.is_some_and(|channels| (2..=channels).contains(&usize::from(self.latents)));
+        let asks_for_full = is_determined || self.weak == Some(Weak::Sources);
+        let noise = self.noise.unwrap_or(if asks_for_full { NoiseForm::Full } else { by_default.noise });
         let exact_up_to = match kinds::of(self.model).sums {
             Sums::Moments => EXACT_UP_TO,
             Sums::Shares => EXACT_SHARES_UP_TO,
@@ -165,7 +177,6 @@ impl Plan {
         // Cooling down is done on all points.
         let automatic = || if has_slab { automatic_batch(engine, latents, points) } else { 0 };
         let batch = self.batch.unwrap_or_else(automatic);
-        let by_default = Settings::new(self.model, latents);
         let mut fixed = self.fix.clone();
         if self.fix_slab && !fixed.contains(&Fixed::Slab) {
             fixed.push(Fixed::Slab);
@@ -178,7 +189,7 @@ impl Plan {
             sweeps: self.sweeps.unwrap_or(by_default.sweeps),
             chains: self.chains.unwrap_or(by_default.chains),
             extra: self.extra.unwrap_or(by_default.extra),
-            noise: self.noise,
+            noise,
             // Coefficients have no mean, and W takes the scale.
             slab: self.slab.unwrap_or(if is_transform { SlabForm::Unit } else { by_default.slab }),
             prior: self.prior.unwrap_or(by_default.prior),
@@ -196,6 +207,10 @@ impl Plan {
             },
             cut: self.cut.map_or(by_default.cut, |cut| cut == Switch::On),
             whiten: self.whiten,
+            weak: self.weak.unwrap_or(match is_determined && noise == NoiseForm::Full {
+                true => Weak::Sources,
+                false => Weak::Noise,
+            }),
             precision: self.precision,
             batch,
             init: self.init.unwrap_or(match batch > 0 {

@@ -5,6 +5,7 @@ use crate::parameters::ModelKind;
 use crate::train::Prefer;
 use crate::train::kinds::{self, Sums};
 use crate::train::settings::{Engine, NoiseForm, SlabForm};
+use crate::train::weak::Weak;
 use crate::{Error, Result};
 
 impl Plan {
@@ -48,10 +49,13 @@ impl Plan {
             }
             () if self.rule.is_some() && self.model != ModelKind::Nmf => ("only nmf has two rules", "--rule"),
             () if self.whiten && kind.is_non_negative() => ("whitened data is negative in part", "--whiten"),
+            () if self.weak == Some(Weak::Sources) && self.model != ModelKind::Gsc => {
+                ("only latents with a slab that add up can be weak", "--weak sources")
+            }
             () if kind.is_sampled() && matches!(self.slab, Some(SlabForm::Full | SlabForm::Unit)) => {
                 ("its slab has a mean and a variance per latent", "--slab")
             }
-            () if self.noise == NoiseForm::Full && !kinds::of(self.model).is_linear() => {
+            () if self.noise == Some(NoiseForm::Full) && !kinds::of(self.model).is_linear() => {
                 ("maximal causes cannot have noise that depends on other dimensions", "--noise full")
             }
             () => return Ok(()),
@@ -61,6 +65,22 @@ impl Plan {
             place,
             format_args!("leave it away for a model of kind {}", self.model.name()),
         ))
+    }
+
+    /// With fewer sensors than latents a weak point has many explanations.
+    pub(in super::super) fn check_weak(&self, dims: usize) -> Result<()> {
+        let (what, advice) = match self.weak {
+            Some(Weak::Sources) if usize::from(self.latents) > dims => {
+                let what = format!("{} latents are more than {dims} channels", self.latents);
+                (what, format!("ask for {dims} latents or fewer, or leave it away"))
+            }
+            Some(Weak::Sources) if matches!(self.noise, Some(NoiseForm::Shared | NoiseForm::Diagonal)) => (
+                "noise that is the same in all directions tells nothing".into(),
+                "use --noise full".to_owned(),
+            ),
+            _ => return Ok(()),
+        };
+        Err(Error::input(what, "--weak sources", advice))
     }
 
     fn has_slab_flag(&self) -> bool {
