@@ -232,7 +232,8 @@ fn table(folder: &Path, kinds: &[&str]) -> String {
             writeln!(rows, "text_bytes: {}, range: {range:?} }},", text_bytes.trim()).unwrap();
         }
     }
-    writeln!(text, "pub(super) static WEIGHTS: [Weights; {}] = [{rows}];", kinds.len() * CORES.len()).unwrap();
+    writeln!(text, "pub(super) static WEIGHTS: [Weights; {}] = [{rows}];", kinds.len() * CORES.len())
+        .unwrap();
     text
 }
 
