@@ -81,9 +81,18 @@ pub(super) fn same_dims(source: &Source, model: &Model<'_, f32>, name: &Path) ->
     if source.dims() == model.shape.dims {
         return Ok(());
     }
-    let what = format!("the points have {} dimensions, the model {}", source.dims(), model.shape.dims);
-    let place = format!("{} and {}", source.path().display(), name.display());
-    Err(Error::input(what, place, "give N points as N x D, and a model made for such data"))
+    let (found, expected) = (source.dims(), model.shape.dims);
+    let (what, advice) = match source.rate() {
+        Some(_) => (
+            format!("the recording has {found} channels, the model is for {expected}"),
+            "give a recording of as many channels, or train on one like this",
+        ),
+        None => (
+            format!("the points have {found} dimensions, the model {expected}"),
+            "give N points as N x D, and a model made for such data",
+        ),
+    };
+    Err(Error::input(what, format!("{} and {}", source.path().display(), name.display()), advice))
 }
 
 /// Bytes of RAM per stream, as C's `spk_state_size()` says.
