@@ -124,11 +124,11 @@ impl Sizes {
     }
 }
 
-/// Numbers for the branches of a walk, and for factors that are kept instead if they take at most a tenth more.
+/// Numbers for the branches of a walk, or for factors that are kept instead.
 const fn walk_len(selected: usize, max_active: usize) -> usize {
     let (latents, pairs) = branch_len(selected, max_active);
     let (branches, kept) = (7 * latents + 2 * pairs, kept_len(selected, max_active));
-    if kept > branches && kept <= branches + branches / 10 { kept } else { branches }
+    if kept > branches { kept } else { branches }
 }
 
 /// Bytes of memory that the C interface asks for per stream, the same on every target: a fixed part

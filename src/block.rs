@@ -62,6 +62,7 @@ impl<'m, T: Real> Block<'m, T> {
 
     /// Takes the b of another sample, of which there is no reference.
     pub fn see(&mut self, projection: &[T]) {
+        self.reference.fill(T::ZERO);
         for (b, &latent) in self.b.iter_mut().zip(&*self.order) {
             *b = at(projection, usize::from(latent));
         }
@@ -86,11 +87,6 @@ impl<'m, T: Real> Block<'m, T> {
     #[inline(always)]
     pub fn gram_row(&self, p: usize) -> &[T] {
         span(self.gram, p * self.order.len(), self.order.len())
-    }
-
-    /// G of every position with itself.
-    pub fn diagonal(&self) -> impl Iterator<Item = &T> {
-        self.gram.iter().step_by(self.order.len().saturating_add(1))
     }
 
     /// Which members of the reference a state leaves out, one bit each.
@@ -140,12 +136,15 @@ impl<'m, T: Real> Block<'m, T> {
     /// are on there, and no other latent is loud. The first fails when the greedy search went wrong, the
     /// second when latents that are nearly parallel share what one of them could explain.
     pub fn is_well_referred(&self, path: &[u16], values: &[T]) -> bool {
-        let is_quiet = |(&position, &value): (&u16, &T)| {
-            let p = usize::from(position);
-            let loudness = T::HALF * value * value * (at(self.gram_row(p), p) + self.precision(p));
-            self.members.contains(&position) || !(loudness > T::REFINE_ABOVE)
+        let is_quiet = |(position, &value): (&u16, &T)| {
+            self.members.contains(position) || !self.is_loud(usize::from(*position), value)
         };
         self.members.iter().all(|member| path.contains(member)) && path.iter().zip(values).all(is_quiet)
+    }
+
+    /// Whether a coefficient at position `p` is worth too many nats.
+    pub fn is_loud(&self, p: usize, value: T) -> bool {
+        T::HALF * value * value * (at(self.gram_row(p), p) + self.precision(p)) > T::REFINE_ABOVE
     }
 
     /// Makes the state that has `path` on, with these coefficients, the reference.

@@ -8,6 +8,7 @@ mod moments;
 use crate::arena::SumMemory;
 use crate::block::Block;
 use crate::math::Real;
+use crate::slices::set;
 use crate::states::Path;
 
 /// p(y, s) of a state as e^exponent x scale, relative to the empty state. Determinants go into the scale, so no
@@ -224,6 +225,13 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         }
         (self.total, self.best_weight) = (mass, best_weight);
         let _ = self.best_path.extend_from_slice(best); // within the capacity, like every path
+    }
+
+    /// Takes the sums over the states that lack a member of the reference, by its number.
+    pub fn take_off(&mut self, lacking: impl Fn(usize) -> T) {
+        for (number, &member) in self.block.members.iter().enumerate() {
+            set(self.memory.off, usize::from(member), lacking(number));
+        }
     }
 
     /// The best state so far.
