@@ -17,9 +17,11 @@
 //! whose 1/2 K mu^2 would drown everything else, go the general way ([`crate::grown`]), and so do samples for which no
 //! reference serves.
 
+mod around;
+mod best;
 mod factors;
+mod quiet;
 mod view;
-mod walk;
 
 use crate::arena::{Arena, WorkMemory};
 use crate::block::Block;
@@ -34,9 +36,10 @@ use crate::posterior::Sums;
 use crate::reference::{PASSES, ROUNDS, leave};
 use crate::select::singleton_of;
 use crate::slices::{at, set};
+use around::Walk;
+use best::Best;
 use factors::{factorize, is_tame, rows_len};
 use view::{SETS, View};
-use walk::{Best, Walk};
 
 /// Most latents on at once.
 const MAX_ACTIVE: usize = 3;
@@ -120,11 +123,18 @@ pub(crate) fn posterior<T: Real>(
         let mut sums = Sums::to_be_taken(&block, anchor, state_bits, arena.sums.reborrow(), &mut found.map);
         sums.know(known);
         view.bases.iter_mut().for_each(|base| *base -= anchor);
-        let mut walk = Walk::new(&view, Best::new(sums.floor() - anchor, sums.negligible()));
-        let total = walk.sum(latents, rows, max_active);
+        let mut best = Best::new(sums.floor() - anchor, sums.negligible());
+        let total = if block.members.is_empty() {
+            quiet::sum(latents, rows, max_active, view.bases[0], &mut best)
+        } else {
+            let mut walk = Walk::new(&view, best);
+            let total = walk.sum(latents, rows, max_active);
+            sums.take_off(|bit| walk.lacking(bit));
+            best = walk.best;
+            total
+        };
         let totals = latents.iter().map(|&[_, _, on, first, square, ..]| [on, first, square]);
-        sums.take_walk(totals, total, walk.best.weight, walk.best.path());
-        sums.take_off(|bit| walk.lacking(bit));
+        sums.take_walk(totals, total, best.weight, best.path());
         best_values(model, &block, sums.best_path(), &mut arena.work, arena.map_values);
         if block.is_well_referred(sums.best_path(), arena.map_values) {
             break (view, sums);

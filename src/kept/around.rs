@@ -5,43 +5,10 @@
 //! i before j before k.
 
 use super::view::{SETS, View};
-use super::{Latent, MAX_ACTIVE};
+use super::Latent;
+use super::best::Best;
 use crate::math::Real;
 use crate::posterior::Joint;
-
-/// The most probable state so far. Exponents are relative to the anchor.
-pub(super) struct Best<T> {
-    pub weight: T,
-    /// Exponents below this do not show in any sum.
-    floor: T,
-    /// How far below the best state the floor is.
-    negligible: T,
-    pub joint: Joint<T>,
-    path: [u16; MAX_ACTIVE],
-    len: usize,
-}
-
-impl<T: Real> Best<T> {
-    pub fn new(floor: T, negligible: T) -> Self {
-        let joint = Joint { exponent: floor, scale: T::ONE };
-        Self { weight: T::ZERO, floor, negligible, joint, path: [0; MAX_ACTIVE], len: 0 }
-    }
-
-    pub fn path(&self) -> &[u16] {
-        self.path.get(..self.len).unwrap_or(&[])
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn note(&mut self, weight: T, joint: Joint<T>, path: &[usize]) {
-        (self.weight, self.joint) = (weight, joint);
-        self.floor = self.floor.max(joint.ln_below() - self.negligible);
-        self.len = path.len();
-        for (slot, &position) in self.path.iter_mut().zip(path) {
-            *slot = position as u16;
-        }
-    }
-}
 
 /// Sums over states that have a latent on: of x and x^2.
 #[derive(Clone, Copy)]
@@ -102,14 +69,10 @@ impl<'a, T: Real> Walk<'a, T> {
             }
             return T::ZERO;
         }
-        if exponent < best.floor {
+        if best.is_negligible(exponent) {
             return T::ZERO;
         }
-        let scale = scale();
-        let weight = exponent.exp_in_range() * scale;
-        if weight > best.weight {
-            best.note(weight, Joint { exponent, scale }, &path());
-        }
+        let weight = best.weigh_apart(Joint { exponent, scale: scale() }, path);
         if set != self.view.full {
             self.lacking[set % SETS] += weight;
         }
