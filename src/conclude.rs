@@ -32,6 +32,10 @@ pub(crate) fn conclude<T: Real>(
     results: Results<'_, T>,
 ) -> Conclusion<T> {
     let Results { projection, activity, mean, variance } = results;
+    if outside.is_empty() {
+        conclude_selected(block, sums, Results { projection, activity, mean, variance });
+        return Conclusion { log_sum: sums.log_sum(), best_outside: None };
+    }
     let best_outside = outside.add(activity, base, sums);
     outside.moments(projection, activity, mean, variance, sums.scale());
     selected(block, sums, activity, mean, variance);
@@ -45,8 +49,10 @@ pub(crate) fn conclude_selected<T: Real>(
     results: Results<'_, T>,
 ) {
     let Results { activity, mean, variance, .. } = results;
-    for values in [&mut *activity, &mut *mean, &mut *variance] {
-        values.fill(T::ZERO);
+    if block.len() < activity.len() {
+        for values in [&mut *activity, &mut *mean, &mut *variance] {
+            values.fill(T::ZERO);
+        }
     }
     selected(block, sums, activity, mean, variance);
 }
@@ -59,9 +65,8 @@ fn selected<T: Real>(
     mean: &mut [T],
     variance: &mut [T],
 ) {
-    let scale = sums.scale();
-    for (p, &latent) in block.order.iter().enumerate() {
-        let (h, marginal) = (usize::from(latent), sums.marginal(p, scale));
+    for (&latent, marginal) in block.order.iter().zip(sums.marginals()) {
+        let h = usize::from(latent);
         set(activity, h, marginal.activity);
         set(mean, h, marginal.mean);
         set(variance, h, marginal.variance);

@@ -34,8 +34,8 @@ pub(crate) fn exp_f32_in_range(x: f32) -> f32 {
     let r = (x - n * LN_2_HIGH) - n * LN_2_LOW;
     let p = 0.499_999_93 + r * (0.166_665_2 + r * (0.041_668_39 + r * (0.008_368_745 + r * 0.001_381_456_1)));
     let power = 1.0 + (r + r * r * p);
-    // The low digits of `shifted` are n: moved into the exponent's place, they make 2^n.
-    power * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
+    // The low digits of `shifted` are n: added in the exponent's place, they multiply by 2^n.
+    f32::from_bits(power.to_bits().wrapping_add(shifted.to_bits() << 23))
 }
 
 /// e^x in double precision: 10 coefficients, in pairs, so that a processor can work on several at once.
@@ -68,7 +68,7 @@ pub(crate) fn exp_f64_in_range(x: f64) -> f64 {
     let p89 = 2.762_008_844_540_975e-7 + r * 2.510_038_549_551_032e-8;
     let p = (p01 + r2 * p23) + r4 * ((p45 + r2 * p67) + r4 * p89);
     let power = 1.0 + (r + r2 * p);
-    power * f64::from_bits((shifted.to_bits() << 52).wrapping_add(0x3ff0_0000_0000_0000))
+    f64::from_bits(power.to_bits().wrapping_add(shifted.to_bits() << 52))
 }
 
 #[cfg(test)]

@@ -57,9 +57,15 @@ impl<T: Real> Found<T> {
         }
     }
 
-    /// Puts the selected latents in order, ascending (H' is small).
-    pub(crate) fn order_ascending(&mut self) {
+    /// Puts the selected latents in order, ascending (H' is small), of `latents` in all.
+    pub(crate) fn order_ascending(&mut self, latents: usize) {
         self.order.clear();
+        if self.selected.len() == latents {
+            for latent in 0..latents as u16 {
+                let _ = self.order.push(latent); // same capacity
+            }
+            return;
+        }
         for &latent in &self.selected {
             let mut carried = latent;
             for slot in self.order.iter_mut() {

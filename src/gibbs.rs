@@ -62,7 +62,7 @@ pub(crate) fn select_extra<T: Real>(model: &Model<'_, T>, settings: &Gibbs, foun
     while found.selected.len() < model.shape.selected {
         // The n-th of those that are left, n at random.
         let mut latent = rng.below(latents.saturating_sub(found.selected.len()) as u16);
-        found.order_ascending();
+        found.order_ascending(model.shape.latents);
         for &taken in &found.order {
             latent += u16::from(taken <= latent);
         }

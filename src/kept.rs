@@ -79,9 +79,9 @@ pub(crate) fn posterior<T: Real>(
     let Some((latents, rows)) = kept.split_at_mut_checked((5 + SETS) * selected) else { return false };
     let latents = latents.as_chunks_mut().0;
 
-    found.order_ascending();
+    found.order_ascending(model.shape.latents);
     let mut block;
-    if found.order == found.kept {
+    if found.kept.len() == model.shape.latents || found.order == found.kept {
         block = Block::restore(&mut found.order, arena.block.reborrow());
         block.see(arena.projection);
     } else {
@@ -122,11 +122,11 @@ pub(crate) fn posterior<T: Real>(
         }
         let mut sums = Sums::to_be_taken(&block, anchor, state_bits, arena.sums.reborrow(), &mut found.map);
         sums.know(known);
-        view.bases.iter_mut().for_each(|base| *base -= anchor);
         let mut best = Best::new(sums.floor() - anchor, sums.negligible());
         let total = if block.members.is_empty() {
-            quiet::sum(latents, rows, max_active, view.bases[0], &mut best)
+            quiet::sum(latents, rows, max_active, -anchor, &mut best)
         } else {
+            view.bases.iter_mut().for_each(|base| *base -= anchor);
             let mut walk = Walk::new(&view, best);
             let total = walk.sum(latents, rows, max_active);
             sums.take_off(|bit| walk.lacking(bit));
@@ -145,7 +145,7 @@ pub(crate) fn posterior<T: Real>(
         let (Some(left), 1..PASSES) = (left, pass) else { return false };
         energy = left;
     };
-    let empty = view.bases[0] + sums.anchor();
+    let empty = if view.full == 0 { T::ZERO } else { view.bases[0] + sums.anchor() };
     let Arena { projection, activity, mean, variance, .. } = arena;
     let outside = Outside { model, selected: &found.selected };
     let results = Results { projection, activity, mean, variance };

@@ -16,10 +16,15 @@ pub(crate) struct Outside<'x, T> {
 }
 
 impl<T: Real> Outside<'_, T> {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        !self.model.shape.singletons || self.selected.len() == self.model.shape.latents
+    }
+
     /// Scores to log joints relative to the empty state (or what the scores are relative to), in place; returns the
     /// largest of them and of `known`.
     pub fn log_joints(&self, scores: &mut [T], known: T) -> T {
-        if !self.model.shape.singletons {
+        if self.is_empty() {
             return known;
         }
         // As if they could not be: no loop has to ask which latents were selected.
@@ -37,10 +42,6 @@ impl<T: Real> Outside<'_, T> {
     /// Log joints to weights, in place, added to the sums; `base` is what they are relative to.
     /// Returns the latent whose singleton is the most probable state of all, if one is.
     pub fn add(&self, activity: &mut [T], base: T, sums: &mut Sums<'_, '_, T>) -> Option<u16> {
-        if !self.model.shape.singletons {
-            activity.fill(T::ZERO);
-            return None;
-        }
         let mut best = None;
         for (latent, activity) in (0u16..).zip(activity.iter_mut()) {
             let log_joint = base + *activity;

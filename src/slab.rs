@@ -29,7 +29,7 @@ pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>,
     }
     found.kept.clear();
     match model.states {
-        States::Table(_) if TABLES => found.order_ascending(),
+        States::Table(_) if TABLES => found.order_ascending(model.shape.latents),
         // Siblings are visited from the last position down: the best latents go last.
         _ => found.order_worst_first(),
     }

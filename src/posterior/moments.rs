@@ -141,24 +141,25 @@ impl<T: Real> Sums<'_, '_, T> {
         }
     }
 
-    /// Moments of the latent at position `p`, from sums over the states in which it is on, taken
-    /// about its reference coefficient c so that nothing large cancels: with a = `<s>`, m and q the
+    /// Moments of the latents by position, from sums over the states in which they are on, taken
+    /// about the reference coefficient c so that nothing large cancels: with a = `<s>`, m and q the
     /// mean of x - c and of its square given on, var = a (q - m^2) + a (1 - a) (c + m)^2.
-    /// `scale` is [`Sums::scale`].
-    pub fn marginal(&self, p: usize, scale: T) -> Marginal<T> {
-        let activity = at(self.memory.on, p) * scale;
-        let (first, square) = (at(self.memory.first, p) * scale, at(self.memory.square, p) * scale);
-        let reference = at(self.block.reference, p);
-        let mean = activity * reference + first;
-        // With a loud latent 1 - a must be summed, not subtracted: c^2 may be 1e8 times the variance.
-        let is_member = self.block.members.iter().any(|&m| usize::from(m) == p);
-        let off = if is_member { at(self.memory.off, p) * scale } else { T::ONE - activity };
-        if !(activity > T::ZERO) {
-            return Marginal { activity, mean, variance: T::ZERO };
-        }
-        let given_on = mean / activity;
-        let within = (square - first * (first / activity)).max(T::ZERO);
-        Marginal { activity, mean, variance: within + given_on * mean * off.max(T::ZERO) }
+    pub fn marginals(&self) -> impl Iterator<Item = Marginal<T>> + '_ {
+        let scale = self.scale();
+        let SumMemory { on, off, first, square, .. } = &self.memory;
+        on.iter().zip(&*self.block.reference).enumerate().map(move |(p, (&on, &reference))| {
+            let activity = on * scale;
+            let (first, square) = (at(first, p) * scale, at(square, p) * scale);
+            let mean = activity * reference + first;
+            if !(activity > T::ZERO) {
+                return Marginal { activity, mean, variance: T::ZERO };
+            }
+            // With a loud latent 1 - a must be summed, not subtracted: c^2 may be 1e8 times the variance.
+            let is_member = self.block.members.iter().any(|&m| usize::from(m) == p);
+            let off = if is_member { at(off, p) * scale } else { T::ONE - activity };
+            let within = (square - first * (first / activity)).max(T::ZERO);
+            Marginal { activity, mean, variance: within + mean * (mean / activity) * off.max(T::ZERO) }
+        })
     }
 
     /// Turns the sums of second moments into `<(s.z)(s.z)^T>`, by position.
