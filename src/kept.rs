@@ -90,7 +90,7 @@ pub(crate) fn posterior<T: Real>(
             return false;
         }
         block = Block::gather(model, &mut found.order, arena.projection, arena.block.reborrow());
-        if factorize(&block, rows, max_active).is_none() {
+        if factorize(&block, latents, rows, max_active).is_none() {
             return false; // there is room: the memory was cut for this shape
         }
         found.kept.clone_from(block.order);

@@ -1,6 +1,6 @@
 //! Factors of all states of a block: what no sample shows in.
 
-use super::MAX_ACTIVE;
+use super::{Latent, MAX_ACTIVE};
 use crate::block::Block;
 use crate::math::Real;
 use crate::model::Model;
@@ -32,12 +32,21 @@ pub(super) fn is_tame<T: Real>(model: &Model<'_, T>, latent: usize) -> bool {
         && logit <= T::from_f64(MAX_LOGIT)
 }
 
-/// The rows of all states of a block, in the order of the walk; there is room for them.
-pub(super) fn factorize<T: Real>(block: &Block<'_, T>, mut rows: &mut [T], max_active: usize) -> Option<()> {
+/// The rows of all states of a block, in the order of the walk; there is room for them. What is in the latents is lost.
+#[inline(never)]
+pub(super) fn factorize<T: Real>(
+    block: &Block<'_, T>,
+    latents: &mut [Latent<T>],
+    mut rows: &mut [T],
+    max_active: usize,
+) -> Option<()> {
+    for (latent, &[_, precision, ..]) in latents.iter_mut().zip(&*block.slab) {
+        latent[0] = precision;
+    }
     // G from the diagonal on: what stands right of it belongs to later latents.
-    let (mut slab_i, mut from_i) = (&*block.slab, &*block.gram);
+    let (mut rest_i, mut from_i) = (latents, &*block.gram);
     let below = block.len() + 1;
-    while let Some((&[_, precision, ..], after_i)) = slab_i.split_first()
+    while let Some((&mut [precision, ..], after_i)) = rest_i.split_first_mut()
         && let Some((&gram, mut with_i)) = from_i.split_first()
     {
         from_i = from_i.get(below..).unwrap_or(&[]);
@@ -45,37 +54,43 @@ pub(super) fn factorize<T: Real>(block: &Block<'_, T>, mut rows: &mut [T], max_a
         let alone;
         (alone, rows) = rows.split_first_mut()?;
         *alone = variance_i.sqrt();
-        let (mut slab_j, mut from_j) = (after_i, from_i);
-        while max_active > 1
-            && let Some((&[_, precision, ..], after_j)) = slab_j.split_first()
-            && let Some((&gram, with_j)) = from_j.split_first()
+        // What i leaves of the later latents: the cross with i, its ratio to i's pivot, G + K.
+        let (mut given, mut diagonal) = (&mut *after_i, from_i);
+        while let Some((latent, after)) = given.split_first_mut()
+            && let Some((&cross, with_after)) = with_i.split_first()
+            && let Some(&gram) = diagonal.first()
         {
-            let (&cross_ij, with_ik) = with_i.split_first()?;
-            let mut with = with_ik.iter().zip(with_j);
+            let [precision, cross_i, ratio_i, pivot, ..] = latent;
+            (*cross_i, *ratio_i) = (cross, cross * variance_i);
+            *pivot = gram + *precision - cross * *ratio_i;
+            (given, with_i) = (after, with_after);
+            diagonal = diagonal.get(below..).unwrap_or(&[]);
+        }
+        let (mut rest_j, mut from_j) = (&*after_i, from_i);
+        while max_active > 1
+            && let Some((&[precision, _, ratio_ij, pivot, ..], after_j)) = rest_j.split_first()
+            && let Some((_, with_j)) = from_j.split_first()
+        {
             from_j = from_j.get(below..).unwrap_or(&[]);
-            let ratio_ij = cross_ij * variance_i;
-            let left = (gram - cross_ij * ratio_ij).max(T::ZERO);
-            let variance_j = T::ONE / (left + precision);
+            // G is positive semidefinite, so that a pivot is never below K; rounding may not make it so.
+            let variance_j = T::ONE / pivot.max(precision);
             let deviation = variance_j.sqrt();
             let pair;
             (pair, rows) = rows.split_first_chunk_mut()?;
             *pair = [-(ratio_ij * deviation), deviation];
-            let mut from_k = from_j;
-            for &[_, precision, ..] in if max_active > 2 { after_j } else { &[] } {
-                let (&cross_ik, &gram_jk) = with.next()?;
-                let &gram = from_k.first()?;
-                from_k = from_k.get(below..).unwrap_or(&[]);
-                let cross = gram_jk - ratio_ij * cross_ik;
-                let (ratio_ik, ratio_jk) = (cross_ik * variance_i, cross * variance_j);
-                let left = (gram - cross_ik * ratio_ik - cross * ratio_jk).max(T::ZERO);
-                let deviation = (T::ONE / (left + precision)).sqrt();
+            let (mut rest_k, mut with_j) = (if max_active > 2 { after_j } else { &[] }, with_j.iter());
+            while let Some((&[precision, cross_ik, ratio_ik, pivot, ..], after_k)) = rest_k.split_first() {
+                let cross = *with_j.next()? - ratio_ij * cross_ik;
+                let ratio_jk = cross * variance_j;
+                let deviation = (T::ONE / (pivot - cross * ratio_jk).max(precision)).sqrt();
                 let triple;
                 (triple, rows) = rows.split_first_chunk_mut()?;
                 *triple = [(ratio_ij * ratio_jk - ratio_ik) * deviation, -(ratio_jk * deviation), deviation];
+                rest_k = after_k;
             }
-            (slab_j, with_i) = (after_j, with_ik);
+            rest_j = after_j;
         }
-        slab_i = after_i;
+        rest_i = after_i;
     }
     Some(())
 }
