@@ -252,11 +252,14 @@ impl<T> SumMemory<'_, T> {
 
 impl<'m, T: Real> Arena<'m, T> {
     /// `sampled`: for Gibbs sampling.
+    #[inline(always)]
     pub fn new(memory: &'m mut [T], shape: Shape, detail: Detail, sampled: bool) -> Result<Self, Error> {
-        let (needed, found) = (len(shape, detail, sampled), memory.len());
-        Self::cut(memory, shape, detail, sampled).ok_or(Error::Memory { needed, found })
+        let found = memory.len();
+        Self::cut(memory, shape, detail, sampled)
+            .ok_or_else(|| Error::Memory { needed: len(shape, detail, sampled), found })
     }
 
+    #[inline(always)]
     fn cut(memory: &'m mut [T], shape: Shape, detail: Detail, sampled: bool) -> Option<Self> {
         let Shape { dims: d, latents: h, selected: s, .. } = shape;
         let Sizes {

@@ -52,6 +52,7 @@
 //! Hostile bytes end here: any byte string gives a checked [`Model`] or a [`BlobError`].
 
 use crate::error::ModelError;
+use crate::features::STREAM;
 use crate::frame::{Form, Frame};
 use crate::groups::Groups;
 use crate::model::{
@@ -220,6 +221,11 @@ impl<'a> Blob<'a> {
         .map_err(BlobError::Model)?;
         let text = sections.find("prov").unwrap_or(&[]);
         let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
+        let (revision, len) = (u16_at(bytes, 6), bytes.len());
+        if !STREAM {
+            let groups = Groups::unnamed(model.shape.latents, false);
+            return Ok(Self { model, slab, revision, len, provenance, frame: None, gains: &[], groups });
+        }
         let frame = sections.find("fram").map(|bytes| Frame::parse(bytes, model.shape.dims)).transpose()?;
         let form = frame.map_or(Form::Samples, |frame| frame.form);
         let gains = match (form, sections.find("gain")) {
@@ -236,7 +242,6 @@ impl<'a> Blob<'a> {
             Some(bytes) => Groups::parse(bytes, latents)?,
             None => Groups::unnamed(latents, matches!(form, Form::Windows { .. } | Form::Patches { .. })),
         };
-        let (revision, len) = (u16_at(bytes, 6), bytes.len());
         Ok(Self { model, slab, revision, len, provenance, frame, gains, groups })
     }
 

@@ -147,6 +147,28 @@ impl<'m, T: Real> Block<'m, T> {
         T::HALF * value * value * (at(self.gram_row(p), p) + self.precision(p)) > T::REFINE_ABOVE
     }
 
+    /// Whether the reference serves a state, `path` with these coefficients: its members are all on there, and no coefficient is
+    /// loud about it.
+    pub fn is_settled(&self, path: &[u16], values: &[T]) -> bool {
+        let is_near = |(&position, &value): (&u16, &T)| {
+            let p = usize::from(position);
+            !self.is_loud(p, value - at(self.reference, p))
+        };
+        self.members.iter().all(|member| path.contains(member)) && path.iter().zip(values).all(is_near)
+    }
+
+    /// Makes the loud latents of a state the reference, with their coefficients there.
+    pub fn refer_to_loud(&mut self, path: &[u16], values: &[T]) {
+        self.members.clear();
+        self.reference.fill(T::ZERO);
+        for (&position, &value) in path.iter().zip(values) {
+            let p = usize::from(position);
+            if self.is_loud(p, value) && self.members.push(position).is_ok() {
+                set(self.reference, p, value);
+            }
+        }
+    }
+
     /// Makes the state that has `path` on, with these coefficients, the reference.
     pub fn refer_to(&mut self, path: &[u16], values: &[T]) {
         self.members.clear();
@@ -248,7 +270,7 @@ fn fill_gram<T: Real>(
 /// W_h^T Sigma^-1 W_j.
 fn gram_dot<T: Real>(model: &Model<'_, T>, h: usize, j: usize) -> T {
     let dims = model.shape.dims;
-    match model.dictionary {
+    match model.dictionary.known() {
         Dictionary::Float(packed) => product(&model.noise, float_columns(packed, dims, h, j)),
         Dictionary::Integer(integers) => match model.noise {
             Noise::Shared(precision) => integers.product(dims, h, j) * precision,

@@ -4,7 +4,7 @@
 //! Nothing is compiled conditionally. Models of other kinds are refused when they are put together ([`left_out`]), and the few
 //! places that tell kinds apart ask here: where the build leaves one answer only, the compiler knows it and drops the rest.
 
-use crate::model::{Kind, States};
+use crate::model::{Dictionary, Kind, Model, States};
 
 /// Gibbs sampling.
 pub(crate) const GIBBS: bool = cfg!(feature = "gibbs");
@@ -12,6 +12,14 @@ pub(crate) const GIBBS: bool = cfg!(feature = "gibbs");
 pub(crate) const DETAIL: bool = cfg!(feature = "training");
 /// Tables of states.
 pub(crate) const TABLES: bool = cfg!(feature = "tables");
+/// Dictionaries of integers.
+pub(crate) const INTEGERS: bool = cfg!(feature = "integers");
+/// Spike-and-slab models that [`crate::kept`] does not serve.
+pub(crate) const DEEP: bool = cfg!(feature = "deep");
+/// Shapes that have too many states for any core.
+pub(crate) const MANY_STATES: bool = DEEP || SWITCHED || GIBBS;
+/// What streams are made of, and into.
+pub(crate) const STREAM: bool = cfg!(feature = "stream");
 /// Selection for kinds other than Gaussian sparse coding.
 pub(crate) const COSINE: bool = SWITCHED || cfg!(feature = "ssmca");
 /// Selection where W is not negative and latents have no slab.
@@ -45,18 +53,24 @@ pub(crate) const fn is_sampled(kind: Kind) -> bool {
     cfg!(feature = "ssmca") && kind.is_sampled()
 }
 
-/// The feature that a model needs and this build lacks.
-pub(crate) const fn left_out<T>(kind: Kind, states: &States<'_, T>) -> Option<&'static str> {
-    let (has, name) = match kind {
+/// Whether this build has a kind, and the feature that brings it.
+const fn feature(kind: Kind) -> (bool, &'static str) {
+    match kind {
         Kind::Gsc => (cfg!(feature = "gsc"), "gsc"),
         Kind::Bsc => (cfg!(feature = "bsc"), "bsc"),
         Kind::Nmf => (cfg!(feature = "nmf"), "nmf"),
         Kind::Mca => (cfg!(feature = "mca"), "mca"),
         Kind::Ssmca => (cfg!(feature = "ssmca"), "ssmca"),
-    };
-    match states {
+    }
+}
+
+/// The feature that a model needs and this build lacks; [`DEEP`] aside, which the engine decides about.
+pub(crate) const fn left_out<T>(model: &Model<'_, T>) -> Option<&'static str> {
+    let (has, name) = feature(model.shape.kind);
+    match (&model.states, &model.dictionary) {
         _ if !has => Some(name),
-        States::Table(_) if !TABLES => Some("tables"),
+        (States::Table(_), _) if !TABLES => Some("tables"),
+        (_, Dictionary::Integer(_)) if !INTEGERS => Some("integers"),
         _ => None,
     }
 }
@@ -89,7 +103,7 @@ mod tests {
     #[test]
     fn kinds_are_told_apart_as_far_as_they_are_there() {
         for kind in [Kind::Gsc, Kind::Bsc, Kind::Nmf, Kind::Mca, Kind::Ssmca] {
-            if left_out(kind, &States::<f32>::Grown).is_none() {
+            if feature(kind).0 {
                 assert_eq!(
                     (has_slab(kind), is_maximal(kind), is_sampled(kind)),
                     (kind.has_slab(), kind.is_maximal(), kind.is_sampled())

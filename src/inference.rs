@@ -3,9 +3,10 @@
 use crate::arena::{Arena, Detail, arena_len};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::features::{DETAIL, GIBBS, has_slab, is_maximal, is_sampled};
+use crate::features::{DEEP, DETAIL, GIBBS, has_slab, is_maximal, is_sampled};
 use crate::found::Found;
 use crate::gibbs::{self, Conditional, Draw};
+use crate::kept::serves;
 use crate::math::Real;
 use crate::model::{Model, Selection, States};
 use crate::project::{project, weigh};
@@ -13,7 +14,7 @@ use crate::select::{score, singleton_scores, top};
 use crate::slices::copy;
 use crate::states::Path;
 use crate::{slab, switched};
-use core::borrow::BorrowMut;
+use core::borrow::{Borrow, BorrowMut};
 
 /// Inference for one stream of samples: a model, memory, and the results of the last sample.
 ///
@@ -27,8 +28,8 @@ use core::borrow::BorrowMut;
 /// assert!(estimate.activity[0] < 0.1 && estimate.activity[1] > 0.9);
 /// ```
 #[derive(Debug)]
-pub struct Inference<'m, T, F = Found<T>> {
-    model: Model<'m, T>,
+pub struct Inference<'m, T, F = Found<T>, M = Model<'m, T>> {
+    model: M,
     engine: Engine,
     arena: Arena<'m, T>,
     found: F,
@@ -98,7 +99,8 @@ impl<'m, T: Real> Inference<'m, T> {
     }
 }
 
-/// Memory for an engine that fits the model.
+/// Memory for an engine that fits the model. In line: its many slices are then put where they stay.
+#[inline(always)]
 fn cut<'m, T: Real>(
     model: &Model<'m, T>,
     memory: &'m mut [T],
@@ -115,16 +117,19 @@ fn cut<'m, T: Real>(
             return Err(Error::Setting { field: "engine" });
         }
         Engine::Gibbs(settings) => settings.check(&model.shape)?,
+        Engine::Truncated if !DEEP && has_slab(model.shape.kind) && !serves(model) => {
+            return Err(Error::Setting { field: "engine" });
+        }
         Engine::Truncated => {}
     }
     Arena::new(memory, model.shape, detail, GIBBS && matches!(engine, Engine::Gibbs(_)))
 }
 
-impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
-    /// [`Inference::new`] over results that live elsewhere, those of an earlier sample for instance:
-    /// nothing is copied, so this costs next to nothing per sample.
-    pub fn over(model: Model<'m, T>, engine: Engine, memory: &'m mut [T], found: F) -> Result<Self, Error> {
-        let arena = cut(&model, memory, Detail::Marginals, engine)?;
+impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m, T, F, M> {
+    /// [`Inference::new`] over results, and a model, that live elsewhere, those of an earlier sample for instance:
+    /// neither is copied, so this costs little per sample.
+    pub fn over(model: M, engine: Engine, memory: &'m mut [T], found: F) -> Result<Self, Error> {
+        let arena = cut(model.borrow(), memory, Detail::Marginals, engine)?;
         Ok(Self { model, engine, arena, found })
     }
 
@@ -141,7 +146,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
 
     /// The model.
     pub fn model(&self) -> &Model<'m, T> {
-        &self.model
+        self.model.borrow()
     }
 
     /// The latents whose factors are kept for the next sample (`kept`), for those who count what a sample costs.
@@ -184,7 +189,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     /// assert!(inference.posterior().unwrap().activity[1] > 0.9);
     /// ```
     pub fn project_i16(&mut self, sample: &[i16], step: T) -> Result<(), Error> {
-        let expected = self.model.shape.dims;
+        let expected = self.model.borrow().shape.dims;
         if sample.len() != expected {
             return Err(Error::SampleLength { expected, found: sample.len() });
         }
@@ -202,15 +207,15 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     /// The projection of the sample in the arena.
     fn work(&mut self, integers: Option<(&[i16], T)>) {
         let Arena { sample, weighted, projection, .. } = &mut self.arena;
-        self.found.borrow_mut().energy = weigh(&self.model.noise, sample, weighted);
-        project(&self.model, sample, weighted, integers, projection);
+        self.found.borrow_mut().energy = weigh(&self.model.borrow().noise, sample, weighted);
+        project(self.model.borrow(), sample, weighted, integers, projection);
     }
 
     /// First stage, its work done elsewhere (for many samples at once, by a matrix product): takes
     /// b = W^T Sigma^-1 y and y^T Sigma^-1 y.
     pub fn projected(&mut self, sample: &[T], projection: &[T], energy: T) -> Result<(), Error> {
         self.accept(sample)?;
-        let expected = self.model.shape.latents;
+        let expected = self.model.borrow().shape.latents;
         if projection.len() != expected {
             return Err(Error::SampleLength { expected, found: projection.len() });
         }
@@ -221,7 +226,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
 
     /// Checks and keeps a sample.
     fn accept(&mut self, sample: &[T]) -> Result<(), Error> {
-        let expected = self.model.shape.dims;
+        let expected = self.model.borrow().shape.dims;
         if sample.len() != expected {
             return Err(Error::SampleLength { expected, found: sample.len() });
         }
@@ -234,7 +239,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
 
     /// Second stage: the H' latents that the sample speaks for most.
     pub fn select(&mut self) {
-        let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow_mut());
+        let (model, arena, found) = (self.model.borrow(), &mut self.arena, self.found.borrow_mut());
         score(model, arena.sample, arena.projection, arena.activity);
         top(arena.activity, model.shape.selected, arena.block.b, &mut found.selected);
         found.order.clear();
@@ -254,11 +259,12 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
 
     /// [`Inference::posterior`], showing every draw that counts; there are none where all states are looked at.
     pub fn draw(&mut self, visit: impl FnMut(Draw<'_, T>)) -> Result<Estimate<'_, T>, Error> {
-        let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow_mut());
+        let (model, arena, found) = (self.model.borrow(), &mut self.arena, self.found.borrow_mut());
         // The one place that tells engines and kinds apart from here on.
+        let mut is_found = true;
         match (&self.engine, has_slab(model.shape.kind)) {
             (Engine::Gibbs(settings), _) if GIBBS => gibbs::posterior(model, settings, arena, found, visit),
-            (_, true) => slab::posterior(model, arena, found),
+            (_, true) => is_found = slab::posterior(model, arena, found),
             (_, false) => switched::posterior(model, arena, found),
         }
         found.number = found.number.wrapping_add(1);
@@ -267,7 +273,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         for values in [&*arena.mean, arena.variance, arena.map_values] {
             values.iter().for_each(|&value| rest += value * T::ZERO);
         }
-        if rest != T::ZERO {
+        if rest != T::ZERO || !is_found {
             self.forget();
             return Err(Error::OutOfRange);
         }
@@ -333,7 +339,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         points: &[T],
         below: &mut [T],
     ) -> Result<Conditional<T>, Error> {
-        let expected = self.model.shape.latents;
+        let expected = self.model.borrow().shape.latents;
         if !GIBBS || matches!(self.engine, Engine::Truncated) {
             return Err(Error::Setting { field: "engine" });
         }
@@ -342,7 +348,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
         }
         self.project(sample)?;
         self.forget();
-        gibbs::conditional(&self.model, &mut self.arena, values, latent, points, below)
+        gibbs::conditional(self.model.borrow(), &mut self.arena, values, latent, points, below)
     }
 
     /// Visits every kept state of the last sample, right after [`Inference::posterior`]: the latents that are on, in no
@@ -363,7 +369,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     /// assert!((second_is_on - inference.estimate().activity[1]).abs() < 1e-5);
     /// ```
     pub fn for_each_state(&mut self, mut visit: impl FnMut(&[u16], T)) {
-        let (model, arena, found) = (&self.model, &mut self.arena, self.found.borrow());
+        let (model, arena, found) = (self.model.borrow(), &mut self.arena, self.found.borrow());
         if found.order.is_empty() || GIBBS && matches!(self.engine, Engine::Gibbs(_)) {
             return;
         }
@@ -392,7 +398,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
     /// The last sample without its noise: W `<s.z>`, or the mean of the maximum over all states for maximal causes
     /// (another walk, unless it was sampled). `out` has D entries.
     pub fn reconstruct(&mut self, out: &mut [T]) -> Result<(), Error> {
-        let expected = self.model.shape.dims;
+        let expected = self.model.borrow().shape.dims;
         if out.len() != expected {
             return Err(Error::SampleLength { expected, found: out.len() });
         }
@@ -400,12 +406,12 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>> Inference<'m, T, F> {
             copy(out, self.arena.chain.clean);
             return Ok(());
         }
-        if !is_maximal(self.model.shape.kind) {
-            self.model.reconstruct(self.arena.mean, out);
+        if !is_maximal(self.model.borrow().shape.kind) {
+            self.model.borrow().reconstruct(self.arena.mean, out);
             return Ok(());
         }
         out.fill(T::ZERO);
-        let model = self.model;
+        let model = *self.model.borrow();
         self.for_each_state(|latents, probability| {
             if !(probability > T::ZERO) {
                 return;

@@ -21,24 +21,25 @@ mod around;
 mod best;
 mod factors;
 mod quiet;
+mod state;
 mod view;
 
-use crate::arena::{Arena, WorkMemory};
+use crate::arena::Arena;
 use crate::block::Block;
 use crate::conclude::{Results, conclude};
 use crate::features::DETAIL;
 use crate::found::Found;
-use crate::map::best_values;
 use crate::math::Real;
 use crate::model::{Model, Shape, States};
 use crate::outside::Outside;
 use crate::posterior::Sums;
 use crate::reference::{PASSES, ROUNDS, leave};
 use crate::select::singleton_of;
-use crate::slices::{at, set};
+use crate::slices::at;
 use around::Walk;
 use best::Best;
 use factors::{factorize, is_tame, rows_len};
+use state::coefficients;
 use view::{SETS, View};
 
 /// Most latents on at once.
@@ -50,6 +51,10 @@ const ROOM: f64 = 50.0;
 /// Nats that the best state known may fall short of it: no sum underflows.
 const DEPTH: f64 = 40.0;
 
+/// Most references of one sample: those that take away what the digits of coefficients can and then what is left, and those for
+/// a best state that turned out to be another.
+pub(crate) const MAX_ROUNDS: usize = ROUNDS + PASSES;
+
 /// A latent: l - 1/2 K mu^2 and sqrt(K), the sums of s, x and x^2 over the states that have it on, and v by [`View`].
 type Latent<T> = [T; 5 + SETS];
 
@@ -60,6 +65,14 @@ pub(crate) const fn kept_len(selected: usize, max_active: usize) -> usize {
         0 => 0,
         rows => rows + (5 + SETS) * selected,
     }
+}
+
+/// Whether all samples of a model but extreme ones are inferred here.
+pub(crate) fn serves<T: Real>(model: &Model<'_, T>) -> bool {
+    let Shape { selected, max_active, latents, .. } = model.shape;
+    kept_len(selected, max_active) > 0
+        && matches!(model.states, States::Grown)
+        && (0..latents).all(|latent| is_tame(model, latent))
 }
 
 /// The posterior of the sample in `arena`, whose largest log joint outside the block is known; false, and nothing done
@@ -97,26 +110,30 @@ pub(crate) fn posterior<T: Real>(
     }
 
     let state_bits = model.shape.state_bits();
-    let (mut energy, mut pass) = (found.energy, 0);
+    let (mut energy, mut rounds) = (found.energy, 0);
     let (view, mut sums) = loop {
         let mut view = View::new(&block, latents);
-        // The latent that was selected first is the best by itself, or nearly; no state explains more than there is.
         let (empty, most) = (view.bases[0] + largest_outside, T::HALF * energy);
-        let first = usize::from(found.selected.first().copied().unwrap_or_default());
-        let alone = singleton_of(model, arena.projection, first).score + at(model.prior_logit, first);
-        let mut known = empty.max(alone);
-        let mut anchor = known.max(most - T::from_f64(ROOM));
-        let is_bounded = most <= T::REFINE_ABOVE && anchor - known <= T::from_f64(DEPTH);
-        if !is_bounded || !block.members.is_empty() {
+        let (mut known, mut anchor) = (empty, empty);
+        let mut is_bounded = false;
+        if block.members.is_empty() {
+            // The latent that was selected first is the best by itself, or nearly; no state explains more than there is.
+            let first = usize::from(found.selected.first().copied().unwrap_or_default());
+            let alone = singleton_of(model, arena.projection, first).score + at(model.prior_logit, first);
+            known = empty.max(alone);
+            anchor = known.max(most - T::from_f64(ROOM));
+            is_bounded = most <= T::REFINE_ABOVE && anchor - known <= T::from_f64(DEPTH);
+        }
+        if !is_bounded {
             let mut walk = Walk::new(&view, Best::new(T::IMPOSSIBLE, T::ZERO));
             walk.search(latents, rows, max_active);
             let best = walk.best;
-            if block.members.is_empty() && best.joint.exponent > T::REFINE_ABOVE {
-                let reference = (&mut arena.work, &mut *arena.map_values);
-                if let Some(left) = refer(model, &mut block, best.path(), arena.sample, arena.weighted, reference) {
-                    energy = left;
-                    continue;
-                }
+            coefficients(best.path(), (&block, &view), latents, rows, max_active, arena.map_values);
+            if rounds < ROUNDS && !block.is_settled(best.path(), arena.map_values) {
+                rounds += 1;
+                block.refer_to_loud(best.path(), arena.map_values);
+                energy = leave(model, &mut block, arena.sample, arena.weighted);
+                continue;
             }
             (known, anchor) = (empty.max(best.joint.ln_below()), empty.max(best.joint.exponent));
         }
@@ -135,15 +152,16 @@ pub(crate) fn posterior<T: Real>(
         };
         let totals = latents.iter().map(|&[_, _, on, first, square, ..]| [on, first, square]);
         sums.take_walk(totals, total, best.weight, best.path());
-        best_values(model, &block, sums.best_path(), &mut arena.work, arena.map_values);
-        if block.is_well_referred(sums.best_path(), arena.map_values) {
+        coefficients(best.path(), (&block, &view), latents, rows, max_active, arena.map_values);
+        if block.is_well_referred(best.path(), arena.map_values) {
             break (view, sums);
         }
-        pass += 1;
-        let reference = (&mut arena.work, &mut *arena.map_values);
-        let left = refer(model, &mut block, &found.map, arena.sample, arena.weighted, reference);
-        let (Some(left), 1..PASSES) = (left, pass) else { return false };
-        energy = left;
+        rounds = ROUNDS.max(rounds + 1);
+        if rounds > MAX_ROUNDS {
+            return false;
+        }
+        block.refer_to_loud(best.path(), arena.map_values);
+        energy = leave(model, &mut block, arena.sample, arena.weighted);
     };
     let empty = if view.full == 0 { T::ZERO } else { view.bases[0] + sums.anchor() };
     let Arena { projection, activity, mean, variance, .. } = arena;
@@ -153,41 +171,4 @@ pub(crate) fn posterior<T: Real>(
     conclusion.log_sum += view.constant;
     found.settle(model, arena.projection, arena.map_values, energy, conclusion);
     true
-}
-
-/// Makes the loud latents of a state the reference's members, with their coefficients there. Returns the energy of what they
-/// leave of the sample, which is then what the block sees; none, and nothing done, if none of them is loud.
-#[inline(never)]
-fn refer<T: Real>(
-    model: &Model<'_, T>,
-    block: &mut Block<'_, T>,
-    path: &[u16],
-    sample: &[T],
-    weighted: &mut [T],
-    (work, values): (&mut WorkMemory<'_, T>, &mut [T]),
-) -> Option<T> {
-    let mut energy = None;
-    // The first round removes what six digits of the coefficients can; the others what is left.
-    for _ in 0..ROUNDS {
-        best_values(model, block, path, work, values);
-        let is_settled = |(&position, &value): (&u16, &T)| {
-            let p = usize::from(position);
-            !block.is_loud(p, value - at(block.reference, p))
-        };
-        if block.members.iter().all(|member| path.contains(member))
-            && path.iter().zip(values.iter()).all(is_settled)
-        {
-            break;
-        }
-        block.members.clear();
-        block.reference.fill(T::ZERO);
-        for (&position, &value) in path.iter().zip(values.iter()) {
-            let p = usize::from(position);
-            if block.is_loud(p, value) && block.members.push(position).is_ok() {
-                set(block.reference, p, value);
-            }
-        }
-        energy = Some(leave(model, block, sample, weighted));
-    }
-    energy
 }

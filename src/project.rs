@@ -91,7 +91,7 @@ pub(crate) fn project<T: Real>(
     given: Option<(&[i16], T)>,
     projection: &mut [T],
 ) {
-    let Integers { width, words: packed, scales, peak } = match model.dictionary {
+    let Integers { width, words: packed, scales, peak } = match model.dictionary.known() {
         Dictionary::Float(packed) => return T::project(packed, weighted, projection),
         Dictionary::Integer(integers) => integers,
     };
@@ -122,7 +122,7 @@ pub(crate) fn project_some<T: Real>(
     projection: &mut [T],
 ) {
     let outputs = projection.iter_mut().zip(latents.iter().map(|&latent| usize::from(latent)));
-    let integers = match model.dictionary {
+    let integers = match model.dictionary.known() {
         Dictionary::Float(packed) => {
             for (b, latent) in outputs {
                 let mut sum = T::ZERO;

@@ -123,7 +123,7 @@ pub(crate) fn singleton_scores<T: Real>(model: &Model<'_, T>, projection: &[T], 
 /// -1/2 sum_d max(W_dh - y_d, 0)^2 a_d, panel by panel, from y_d and a_d [002, the upper bound for W >= 0].
 #[inline(always)]
 fn bound<T: Real>(model: &Model<'_, T>, dims: impl Iterator<Item = (T, T)> + Clone, scores: &mut [T]) {
-    let packed = match model.dictionary {
+    let packed = match model.dictionary.known() {
         Dictionary::Float(packed) => packed,
         Dictionary::Integer(integers) => return bound_of_integers(integers, dims, scores),
     };
@@ -162,7 +162,7 @@ fn bound_of_integers<T: Real>(
 /// -1/2 sum_d (y_d - W_dh mu_h)^2 a_dh, panel by panel [003 eq. 10, corrected factor].
 fn independent<T: Real>(model: &Model<'_, T>, sample: &[T], precision: &[T], scores: &mut [T]) {
     let dims = sample.len();
-    let packed = match model.dictionary {
+    let packed = match model.dictionary.known() {
         Dictionary::Float(packed) => packed,
         Dictionary::Integer(_) => return independent_of_integers(model, sample, precision, scores),
     };

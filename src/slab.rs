@@ -5,7 +5,7 @@ use crate::block::Block;
 use crate::conclude::{Results, conclude};
 use crate::core_set::CoreSet;
 use crate::factor::Factor;
-use crate::features::TABLES;
+use crate::features::{DEEP, TABLES};
 use crate::found::Found;
 use crate::grown::{BranchMemory, Grown};
 use crate::kept;
@@ -20,14 +20,21 @@ use crate::slices::at;
 use crate::states::each_path;
 use crate::table::Tabled;
 
-/// The posterior of the sample in `arena`, from its scores on.
-pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut Found<T>) {
+/// The posterior of the sample in `arena`, from its scores on; false if this build lacks the way to it.
+pub(crate) fn posterior<T: Real>(
+    model: &Model<'_, T>,
+    arena: &mut Arena<'_, T>,
+    found: &mut Found<T>,
+) -> bool {
     let outside = Outside { model, selected: &found.selected };
     let largest_outside = outside.log_joints(arena.activity, T::ZERO);
     if kept::posterior(model, arena, found, largest_outside) {
-        return;
+        return true;
     }
     found.kept.clear();
+    if !DEEP {
+        return false;
+    }
     match model.states {
         States::Table(_) if TABLES => found.order_ascending(model.shape.latents),
         // Siblings are visited from the last position down: the best latents go last.
@@ -79,6 +86,7 @@ pub(crate) fn posterior<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>,
     let conclusion =
         conclude(&outside, empty, &block, &mut sums, Results { projection, activity, mean, variance });
     found.settle(model, arena.projection, arena.map_values, energy, conclusion);
+    true
 }
 
 /// Visits the states of the last sample: positions and log joint.

@@ -156,7 +156,7 @@ pub unsafe extern "C" fn spk_init_gibbs(
             let made = create(memory, memory_len, spk_state::new(model, engine))?;
             // Settings that do not fit the model show when both are put together.
             let (header, arena) = open(made)?;
-            Inference::over(model, engine, arena, &mut header.found).map_err(status)?;
+            Inference::over(&model, engine, arena, &mut header.found).map_err(status)?;
             put(state, made)
         }
     })())
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn spk_seek(state: *mut spk_state, number: u64) -> spk_sta
         // SAFETY: promised by the caller: `state` is NULL or comes from spk_init() or spk_init_gibbs().
         let (state, arena) = unsafe { open(state)? };
         let mut inference =
-            Inference::over(state.model, state.engine, arena, &mut state.found).map_err(status)?;
+            Inference::over(&state.model, state.engine, arena, &mut state.found).map_err(status)?;
         inference.seek(number);
         Ok(())
     })())
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn spk_process(
         // SAFETY: as above.
         let sample = unsafe { slice(sample, sample_len)? };
         let mut inference =
-            Inference::over(state.model, state.engine, arena, &mut state.found).map_err(status)?;
+            Inference::over(&state.model, state.engine, arena, &mut state.found).map_err(status)?;
         let found = inference.infer(sample).map_err(status)?;
         // SAFETY: as above.
         unsafe { put(estimate, translate(&found)) }
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn spk_process_i16(
         // SAFETY: as above.
         let sample = unsafe { slice(sample, sample_len)? };
         let mut inference =
-            Inference::over(state.model, state.engine, arena, &mut state.found).map_err(status)?;
+            Inference::over(&state.model, state.engine, arena, &mut state.found).map_err(status)?;
         let found = inference.infer_i16(sample, step).map_err(status)?;
         // SAFETY: as above.
         unsafe { put(estimate, translate(&found)) }
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn spk_reconstruct(state: *mut spk_state, out: *mut f32, o
         // SAFETY: as above.
         let out = unsafe { slice_mut(out, out_len)? };
         let mut inference =
-            Inference::over(state.model, state.engine, arena, &mut state.found).map_err(status)?;
+            Inference::over(&state.model, state.engine, arena, &mut state.found).map_err(status)?;
         inference.reconstruct(out).map_err(status)
     })())
 }

@@ -60,6 +60,8 @@ pub const SPK_STATE_ALIGN: usize = 8;
 #[repr(C, align(8))]
 pub struct spk_state {
     magic: u32,
+    /// Numbers of the arena: not found anew for every sample.
+    arena_len: u32,
     pub(crate) model: Model<'static, f32>,
     pub(crate) engine: Engine,
     pub(crate) found: Found<f32>,
@@ -67,7 +69,8 @@ pub struct spk_state {
 
 impl spk_state {
     pub(crate) fn new(model: Model<'static, f32>, engine: Engine) -> Self {
-        Self { magic: Self::MAGIC, model, engine, found: Found::default() }
+        let arena_len = engine.arena_len(model.shape, Detail::Marginals) as u32;
+        Self { magic: Self::MAGIC, arena_len, model, engine, found: Found::default() }
     }
 }
 
@@ -80,7 +83,7 @@ impl Header for spk_state {
     }
 
     fn arena_len(&self) -> usize {
-        self.engine.arena_len(self.model.shape, Detail::Marginals)
+        self.arena_len as usize
     }
 }
 

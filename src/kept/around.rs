@@ -4,9 +4,9 @@
 //! coefficients kappa = L^-T t, their variances the squares of the columns of L^-1. Written out for one, two and three latents,
 //! i before j before k.
 
-use super::view::{SETS, View};
 use super::Latent;
 use super::best::Best;
+use super::view::{SETS, View};
 use crate::math::Real;
 use crate::posterior::Joint;
 

@@ -67,7 +67,8 @@ impl<T: Real> View<T> {
                 let missing = self.missing(set);
                 if let Some(&member) = block.members.get(missing.trailing_zeros() as usize) {
                     let m = usize::from(member);
-                    v = views[(set | 1 << missing.trailing_zeros()) % SETS] + at(gram, m) * at(block.reference, m);
+                    v = views[(set | 1 << missing.trailing_zeros()) % SETS]
+                        + at(gram, m) * at(block.reference, m);
                 }
                 views[set % SETS] = v;
             }

@@ -4,7 +4,8 @@ use super::{
     Dictionary, Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States,
 };
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
-use crate::features::left_out;
+use crate::features::{DEEP, GIBBS, INTEGERS, MANY_STATES, has_slab, left_out};
+use crate::kept::serves;
 use crate::math::Real;
 use crate::slices::{at, lower_row};
 
@@ -29,7 +30,7 @@ impl Shape {
             return Err(ModelError::Capacity { field: "max_active", most: MAX_ACTIVE });
         }
         // Those of sampled kinds are never looked at one by one.
-        if self.states() > MAX_STATES && !self.kind.is_sampled() {
+        if MANY_STATES && self.states() > MAX_STATES && !self.kind.is_sampled() {
             return Err(ModelError::TooManyStates);
         }
         // Maximal causes keep D numbers for each latent that is on.
@@ -44,7 +45,7 @@ impl<'a, T: Real> Model<'a, T> {
     /// Checks sizes, capacities, finiteness and ranges of all parts; a model that passes cannot
     /// make inference panic, run out of bounds or run forever.
     pub fn new(mut parts: Model<'a, T>) -> Result<Self, ModelError> {
-        if let Some(feature) = left_out(parts.shape.kind, &parts.states) {
+        if let Some(feature) = left_out(&parts) {
             return Err(ModelError::LeftOut { feature });
         }
         parts.shape.check()?;
@@ -59,7 +60,10 @@ impl<'a, T: Real> Model<'a, T> {
                     not_negative("dictionary", packed)?;
                 }
             }
-            Dictionary::Integer(integers) => *integers = integers.checked(d, h, kind.is_non_negative())?,
+            Dictionary::Integer(integers) if INTEGERS => {
+                *integers = integers.checked(d, h, kind.is_non_negative())?
+            }
+            Dictionary::Integer(_) => {}
         }
         numbers("prior", parts.prior_logit, h)?;
         let full_noise = matches!(parts.noise, Noise::Full(_));
@@ -109,6 +113,10 @@ impl<'a, T: Real> Model<'a, T> {
             }
         }
         numbers("log_norm", &[parts.log_norm], 1)?;
+        // By sampling it could still be inferred.
+        if !DEEP && !GIBBS && has_slab(kind) && !serves(&parts) {
+            return Err(ModelError::LeftOut { feature: "deep" });
+        }
         Ok(parts)
     }
 }

@@ -18,6 +18,7 @@
 //! many digits (14 bits and a sign for D = 16, 12 for D = 256, where columns are normal).
 
 use super::{ModelError, PANEL};
+use crate::features::INTEGERS;
 use crate::math::Real;
 use crate::slices::{at, span};
 
@@ -176,9 +177,18 @@ pub enum Dictionary<'a, T> {
 }
 
 impl<'a, T: Real> Dictionary<'a, T> {
+    /// The same, and where this build has no integers, the compiler knows that there are none.
+    #[inline(always)]
+    pub(crate) fn known(self) -> Self {
+        match self {
+            Self::Integer(_) if !INTEGERS => Self::Float(&[]),
+            known => known,
+        }
+    }
+
     /// W_h, from dimension 0 on.
     pub(super) fn column(&self, dims: usize, latent: usize) -> Column<'a, T> {
-        match *self {
+        match self.known() {
             Self::Float(packed) => {
                 Column::Float(FloatColumn { rows: panel(packed, dims, latent).iter(), latent })
             }
@@ -188,7 +198,7 @@ impl<'a, T: Real> Dictionary<'a, T> {
 
     /// W_dh.
     pub(super) fn entry(&self, dims: usize, dim: usize, latent: usize) -> T {
-        match *self {
+        match self.known() {
             Self::Float(packed) => at(packed, (latent / PANEL * dims + dim) * PANEL + latent % PANEL),
             Self::Integer(integers) => {
                 T::from_i32(integers.integer(dims, dim, latent)) * at(integers.scales, latent)
@@ -305,7 +315,7 @@ impl<T: Real> Iterator for Column<'_, T> {
 /// An expression with a column of W, once for each way to store it: the loop in it need not ask in every turn.
 macro_rules! with_column {
     ($model:expr, $latent:expr, |$column:ident| $body:expr) => {
-        match $model.dictionary {
+        match $model.dictionary.known() {
             $crate::model::Dictionary::Float(packed) => {
                 let $column = $crate::model::float_column(packed, $model.shape.dims, $latent);
                 $body
