@@ -42,16 +42,23 @@ impl<T: Real> Outside<'_, T> {
     /// Log joints to weights, in place, added to the sums; `base` is what they are relative to.
     /// Returns the latent whose singleton is the most probable state of all, if one is.
     pub fn add(&self, activity: &mut [T], base: T, sums: &mut Sums<'_, '_, T>) -> Option<u16> {
-        let mut best = None;
+        let (base, floor) = (base - sums.anchor(), sums.floor() - sums.anchor());
+        let (mut mass, mut largest, mut best) = (T::ZERO, sums.best_weight(), None);
         for (latent, activity) in (0u16..).zip(activity.iter_mut()) {
-            let log_joint = base + *activity;
+            let exponent = base + *activity;
             *activity = T::ZERO;
-            if !sums.is_negligible(log_joint) {
-                let (weight, is_best) = sums.add_outside(log_joint);
-                *activity = weight;
-                best = if is_best { Some(latent) } else { best };
+            // NaN goes on: it must reach the total and be reported.
+            if exponent < floor {
+                continue;
+            }
+            let weight = exponent.exp_in_range();
+            *activity = weight;
+            mass += weight;
+            if weight > largest {
+                (largest, best) = (weight, Some(latent));
             }
         }
+        sums.take_outside(mass, largest);
         best
     }
 

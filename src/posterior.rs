@@ -198,20 +198,17 @@ impl<'x, 'b, T: Real> Sums<'x, 'b, T> {
         factor
     }
 
-    /// Adds a state outside the walk (a singleton of a latent that was not selected) to the total;
-    /// returns its weight and whether it is the best state so far. Its log joint is at most the
-    /// anchor: such states are known before the walk.
-    pub fn add_outside(&mut self, log_joint: T) -> (T, bool) {
-        let weight = self.weight(Joint::new(log_joint));
-        let is_best = self.is_best(weight);
-        if is_best {
-            self.best_weight = weight;
-        }
-        if !(weight <= T::ZERO) {
-            self.total += weight;
-            self.add_off(u32::MAX, weight);
-        }
-        (weight, is_best)
+    /// The largest weight so far.
+    pub fn best_weight(&self) -> T {
+        self.best_weight
+    }
+
+    /// Takes the weights of the states outside the walk (singletons of latents that were not selected): their sum, and the
+    /// largest so far. Their log joints are at most the anchor: such states are known before the walk.
+    pub fn take_outside(&mut self, mass: T, best_weight: T) {
+        self.best_weight = best_weight;
+        self.total += mass;
+        self.add_off(u32::MAX, mass);
     }
 
     /// Takes what a walk of its own found: by position the sums of s, x and x^2, that of all weights, the largest of them and
