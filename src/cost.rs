@@ -2,8 +2,9 @@
 
 use crate::capacity::MAX_REFERENCE;
 use crate::engine::{Gibbs, Start};
-use crate::features::{has_slab, is_maximal, is_sampled};
+use crate::features::{DEEP, has_slab, is_maximal, is_sampled};
 use crate::gibbs::{CLIMBS, REFRESH};
+use crate::kept::{MAX_ROUNDS, serves};
 use crate::math::{Real, binomial};
 use crate::model::{Kind, Model, Noise, PANEL, Selection, Shape, States};
 use crate::reference::{PASSES, ROUNDS};
@@ -47,7 +48,7 @@ impl<T: Real> Model<'_, T> {
             return self.gibbs_operations(&Gibbs::new(kind, Gibbs::SWEEPS));
         }
         let (walk, refinement) = match (has_slab(kind), is_maximal(kind)) {
-            (true, _) => self.slab_walk(),
+            (true, _) => self.slab(),
             (false, false) => self.linear_walk(),
             // Singletons of a loud sample are computed like other states.
             (false, true) => (self.maximal_walk(), 3 * d * (h + s)),
@@ -160,7 +161,31 @@ impl<T: Real> Model<'_, T> {
         25 * a * d + self.weigh() + s * d
     }
 
-    /// The walk over spike-and-slab states, and what a loud sample takes on top.
+    /// Spike-and-slab states, and what a loud sample takes on top.
+    fn slab(&self) -> (u64, u64) {
+        if !serves(self) {
+            return self.slab_walk();
+        }
+        let (walk, refinement) = self.kept_walk();
+        // Where no reference serves, everything is done again in the general way.
+        let (general, more) = if DEEP { self.slab_walk() } else { (0, 0) };
+        (walk, refinement.saturating_add(general).saturating_add(more))
+    }
+
+    /// The same for states whose factors are kept.
+    fn kept_walk(&self) -> (u64, u64) {
+        let [s, a] = [self.shape.selected, self.shape.max_active].map(|n| n as u64);
+        let (mut walk, mut round) = (5 * s, self.leave() + 8 * s * a + 8 * a * a);
+        for k in 1..=a {
+            // factor 10, t, exponent and weight 5, sums
+            walk += binomial(s, k) * (10 + k + 5 + 5 * k + 3);
+            // t and exponent of the search; the same, coefficients and sums of the walk
+            round += binomial(s, k) * ((k * (k + 1) / 2 + 2 * k + 2) + (k * (k + 5) + 8));
+        }
+        (walk, MAX_ROUNDS as u64 * round)
+    }
+
+    /// The same for the general walk.
     fn slab_walk(&self) -> (u64, u64) {
         let [s, a] = [self.shape.selected, self.shape.max_active].map(|n| n as u64);
         let mut walk = 0u64;

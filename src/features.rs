@@ -79,6 +79,7 @@ pub(crate) const fn left_out<T>(model: &Model<'_, T>) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::doc::TWO_SOURCES;
+    use crate::model::{Integers, Width};
     use crate::{Blob, BlobError, Detail, Engine, Error, Gibbs, Inference, ModelError};
 
     #[test]
@@ -96,6 +97,15 @@ mod tests {
         assert_eq!(sampled.err(), (!GIBBS).then_some(Error::Setting { field: "engine" }));
         let detailed = Inference::with_detail(model, &mut memory, Detail::SecondMoments);
         assert_eq!(detailed.err(), (!DETAIL).then_some(Error::Setting { field: "detail" }));
+        let integers = Integers { width: Width::I8, words: &[1, 1, 0, 0], scales: &[1.0, 1.0], peak: 0 };
+        let of_integers = Model::new(Model { dictionary: Dictionary::Integer(integers), ..model });
+        let refused = |feature| Some(ModelError::LeftOut { feature });
+        assert_eq!(of_integers.err(), refused("integers").filter(|_| !INTEGERS));
+        // Narrow slabs far from zero.
+        let narrow = Model { slab_mean: &[10.0; 2], slab_precision: &[100.0; 2], ..model };
+        assert_eq!(Model::new(narrow).err(), refused("deep").filter(|_| !DEEP && !GIBBS));
+        let without_sampling = Inference::new(narrow, &mut memory);
+        assert_eq!(without_sampling.is_err(), GIBBS && !DEEP);
         let mut inference = Inference::new(model, &mut memory).unwrap();
         assert!(inference.infer(&[0.0, 2.0]).unwrap().activity[1] > 0.9);
     }

@@ -117,7 +117,7 @@ fn cut<'m, T: Real>(
             return Err(Error::Setting { field: "engine" });
         }
         Engine::Gibbs(settings) => settings.check(&model.shape)?,
-        Engine::Truncated if !DEEP && has_slab(model.shape.kind) && !serves(model) => {
+        Engine::Truncated if GIBBS && !DEEP && has_slab(model.shape.kind) && !serves(model) => {
             return Err(Error::Setting { field: "engine" });
         }
         Engine::Truncated => {}

@@ -18,7 +18,7 @@
 //! | `map` | the best state | its coefficients |
 //! | `outside` | latents that were not selected | their singleton states |
 //! | `conclude`, `found` | sums | what is reported |
-//! | `kept` | scores | all of that for a quiet sample of few states, with factors of the sample before |
+//! | `kept` | scores | all of that where states are few, with factors of the sample before |
 //! | `slab` | scores | all of that, for spike-and-slab latents |
 //! | `switched` | scores | the same for latents that are on or off: linear and maximal superposition |
 //! | [`gibbs`] | the selected latents | the same by sampling, where states are too many or have no closed form |

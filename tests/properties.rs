@@ -223,6 +223,29 @@ fn compare_with<T: Real>(problem: &Problem, detail: Detail) -> (f64, f64) {
     (worst, evidence)
 }
 
+/// A sample is inferred with kept factors, and its marginals are within `allowed` of those of the general way.
+fn kept_as_general<T: Real>(problem: &Problem, allowed: f64) {
+    let prepared = Prepared::<T>::new(&problem.parameters, &problem.options).unwrap();
+    let model = prepared.model().unwrap();
+    let sample: Vec<T> = problem.sample.iter().map(|&y| T::from_f64(y)).collect();
+    let mut of_detail = [Detail::Marginals, Detail::SecondMoments].map(|detail| {
+        let mut memory = vec![T::ZERO; arena_len(model.shape, detail)];
+        let mut inference = Inference::with_detail(model, &mut memory, detail).unwrap();
+        let found = inference.infer(&sample).unwrap();
+        let scale = found.mean.iter().fold(1.0, |scale: f64, mean| scale.max(mean.to_f64().abs()));
+        let mut numbers: Vec<f64> = found.activity.iter().map(|a| a.to_f64()).collect();
+        numbers.extend(found.mean.iter().map(|mean| mean.to_f64() / scale));
+        numbers.extend(found.variance.iter().map(|variance| variance.to_f64() / scale / scale));
+        numbers.push(found.evidence.to_f64() / found.evidence.to_f64().abs().max(1.0));
+        (numbers, inference.kept().is_empty())
+    });
+    let [(kept, is_general), (general, _)] = &mut of_detail;
+    assert!(!*is_general, "went the general way");
+    for (a, b) in kept.iter().zip(general) {
+        assert!((*a - *b).abs() < allowed, "{a} instead of {b}");
+    }
+}
+
 proptest! {
     #![proptest_config(common::the_same_cases_every_time(400))]
 
@@ -301,6 +324,21 @@ proptest! {
             let (found, alone) = (inference.infer(&sample), fresh.infer(&sample));
             prop_assert_eq!(format!("{:?}", found), format!("{:?}", alone));
         }
+    }
+
+    /// Factors that are kept serve samples of any loudness, and say what the general way says, which second moments take.
+    #[test]
+    fn kept_factors_serve_loud_samples(problem in problems(), log_scale in 0.0..5.0f64) {
+        let (mut problem, scale) = (problem, 10f64.powf(log_scale));
+        problem.options.states = None;
+        problem.options.max_active = problem.options.max_active.min(3);
+        if let SlabCov::Full(_) = problem.parameters.slab_cov {
+            problem.parameters.slab_cov = SlabCov::Unit;
+        }
+        problem.sample.iter_mut().for_each(|y| *y *= scale);
+        kept_as_general::<f64>(&problem, 1e-6);
+        // Rounding moves f32 more than that: but it goes the same way.
+        kept_as_general::<f32>(&problem, f64::INFINITY);
     }
 
     /// Whatever finite numbers come in: an answer that is a posterior, or an error.
