@@ -43,8 +43,8 @@ fn settings(kind: Kind) -> Gibbs {
 /// The rows of the cost table. The first has loud samples (they take the reference path on the
 /// way), the second a slab mean and diagonal noise, the third a Gram matrix that is computed. Then latents that
 /// are on or off, added up or the strongest alone, and the samplers. Then dictionaries of integers, as their names say, one without
-/// negative numbers, and the first shape again with ordinary samples only.
-const RECIPES: [Recipe; 13] = [
+/// negative numbers, the first shape again with ordinary samples only, and one with more states than factors are kept of.
+const RECIPES: [Recipe; 14] = [
     Recipe { kind: ModelKind::Gsc, name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "d64h256", dims: 64, latents: 256, selected: 10, max_active: 3 },
@@ -58,6 +58,7 @@ const RECIPES: [Recipe; 13] = [
     Recipe { kind: ModelKind::Mca, name: "i8-mca-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
     Recipe { kind: ModelKind::Nmf, name: "nmf-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "quiet-d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
+    Recipe { kind: ModelKind::Gsc, name: "deep-d12h16", dims: 12, latents: 16, selected: 8, max_active: 5 },
 ];
 
 impl Recipe {
@@ -83,8 +84,8 @@ impl Recipe {
         match (self.is_sampled(), self.width()) {
             (true, _) => SAMPLED,
             (_, Some(_)) => FEWER,
-            _ if self.kind == ModelKind::Nmf => FEWER,
-            _ if self.is_quiet() => FEWER,
+            _ if self.kind != ModelKind::Gsc => FEWER,
+            _ if self.is_quiet() || self.name.starts_with("deep-") => FEWER,
             _ if self.latents > 100 => OF_LARGE,
             _ => SAMPLES,
         }

@@ -6,7 +6,7 @@
 use std::{env, fs, path::PathBuf};
 
 const CONFORMANCE: &str = "../../tests/conformance";
-const DEFAULT: [&str; 13] = [
+const DEFAULT: [&str; 14] = [
     "d4h6",
     "d16h32",
     "d64h256",
@@ -20,6 +20,7 @@ const DEFAULT: [&str; 13] = [
     "i8-mca-d16h32",
     "nmf-d16h32",
     "quiet-d4h6",
+    "deep-d12h16",
 ];
 
 fn main() {
