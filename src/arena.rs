@@ -1,7 +1,7 @@
 //! The caller's memory, cut into the arrays that inference works in. Nothing else is allocated.
 //!
 //! Its length is known from the shape alone ([`arena_len`], a `const fn`), grows with D, H and
-//! gamma H'^2 (and gamma^3 with second moments), and never with the number of states.
+//! gamma H'^2 (and gamma^3 with second moments); with the number of states only where these are few ([`crate::kept`]).
 
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::error::Error;

@@ -9,13 +9,21 @@
 //! kappa = L^-T t        Lambda = L^-T L^-1
 //! ```
 //!
-//! of loud samples around a reference ([`view`]): the loud latents of the state with the largest exponent, which
-//! a walk without exponentials finds.
+//! A loud sample is seen around a reference, as in [`crate::reference`]. Its members need no guess: a walk without
+//! exponentials finds the state with the largest exponent, and the loud ones of its latents are taken. What they leave is
+//! walked again, until no coefficient of the best state is loud any more.
 //!
-//! Work per state of k latents: k (k + 5) + 8 multiply-adds and an exponential; the factors about 10 more and a division when
-//! other latents are selected. Up to three latents on ([`MAX_ACTIVE`]) of ten ([`MAX_SELECTED`]). Narrow slabs,
-//! whose 1/2 K mu^2 would drown everything else, go the general way ([`crate::grown`]), and so do samples for which no
-//! reference serves.
+//! | module | |
+//! |---|---|
+//! | `factors` | the rows, of a block |
+//! | `view` | v, of a sample and its reference |
+//! | `quiet` | sums over all states, without a reference |
+//! | `around` | the best state, or sums over all states, around one |
+//! | `best`, `state` | the best state, its coefficients |
+//!
+//! Work per state of k latents: 6 k + 8 multiply-adds and an exponential, k (k + 5) + 8 around a reference; the factors about
+//! 10 more and a division when other latents are selected. Up to three latents on ([`MAX_ACTIVE`]) of ten
+//! ([`MAX_SELECTED`]). Narrow slabs, whose 1/2 K mu^2 would drown everything else, go the general way ([`crate::grown`]).
 
 mod around;
 mod best;

@@ -3,11 +3,11 @@
 #![allow(clippy::missing_safety_doc)] // the documentation is the C header's: it says what callers promise
 
 use crate::pointers::{create, open, put, slice, slice_mut};
-use crate::types::{SPK_API_VERSION, SPK_BLOB_VERSION, SPK_OK, TEXTS, blob_status, status};
+use crate::types::{SPK_API_VERSION, SPK_BLOB_VERSION, SPK_OK, TEXTS, blob_status, status, used};
 use crate::types::{SPK_ERR_SETTING, SPK_START_BEST, SPK_START_GREEDY, SPK_START_RANDOM};
 use crate::types::{spk_estimate, spk_gibbs, spk_info, spk_state, spk_status};
 use core::ffi::{CStr, c_char, c_void};
-use spikelet::{Blob, Engine, Estimate, Found, Gibbs, Inference, Start, gibbs_state_bytes, state_bytes};
+use spikelet::{Blob, Engine, Estimate, Found, Gibbs, Start, gibbs_state_bytes, state_bytes};
 
 /// `?` on the inside, a status on the outside.
 pub(crate) fn done(result: Result<(), spk_status>) -> spk_status {
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn spk_init_gibbs(
             let made = create(memory, memory_len, spk_state::new(model, engine))?;
             // Settings that do not fit the model show when both are put together.
             let (header, arena) = open(made)?;
-            Inference::over(&model, engine, arena, &mut header.found).map_err(status)?;
+            used(&mut header.inference(arena))?;
             put(state, made)
         }
     })())
@@ -185,9 +185,7 @@ pub unsafe extern "C" fn spk_seek(state: *mut spk_state, number: u64) -> spk_sta
     done((|| {
         // SAFETY: promised by the caller: `state` is NULL or comes from spk_init() or spk_init_gibbs().
         let (state, arena) = unsafe { open(state)? };
-        let mut inference =
-            Inference::over(&state.model, state.engine, arena, &mut state.found).map_err(status)?;
-        inference.seek(number);
+        used(&mut state.inference(arena))?.seek(number);
         Ok(())
     })())
 }
@@ -214,9 +212,8 @@ pub unsafe extern "C" fn spk_process(
         let (state, arena) = unsafe { open(state)? };
         // SAFETY: as above.
         let sample = unsafe { slice(sample, sample_len)? };
-        let mut inference =
-            Inference::over(&state.model, state.engine, arena, &mut state.found).map_err(status)?;
-        let found = inference.infer(sample).map_err(status)?;
+        let mut inference = state.inference(arena);
+        let found = used(&mut inference)?.infer(sample).map_err(status)?;
         // SAFETY: as above.
         unsafe { put(estimate, translate(&found)) }
     })())
@@ -247,9 +244,8 @@ pub unsafe extern "C" fn spk_process_i16(
         let (state, arena) = unsafe { open(state)? };
         // SAFETY: as above.
         let sample = unsafe { slice(sample, sample_len)? };
-        let mut inference =
-            Inference::over(&state.model, state.engine, arena, &mut state.found).map_err(status)?;
-        let found = inference.infer_i16(sample, step).map_err(status)?;
+        let mut inference = state.inference(arena);
+        let found = used(&mut inference)?.infer_i16(sample, step).map_err(status)?;
         // SAFETY: as above.
         unsafe { put(estimate, translate(&found)) }
     })())
@@ -285,9 +281,7 @@ pub unsafe extern "C" fn spk_reconstruct(state: *mut spk_state, out: *mut f32, o
         let (state, arena) = unsafe { open(state)? };
         // SAFETY: as above.
         let out = unsafe { slice_mut(out, out_len)? };
-        let mut inference =
-            Inference::over(&state.model, state.engine, arena, &mut state.found).map_err(status)?;
-        inference.reconstruct(out).map_err(status)
+        used(&mut state.inference(arena))?.reconstruct(out).map_err(status)
     })())
 }
 

@@ -2,7 +2,7 @@
 #![allow(non_camel_case_types)] // C's names
 
 use crate::pointers::Header;
-use spikelet::{BlobError, Detail, Engine, Error, Found, Model, ModelError, STATE_BASE};
+use spikelet::{BlobError, Detail, Engine, Error, Found, Inference, Model, ModelError, STATE_BASE};
 
 /// Result of every call that can fail: SPK_OK or one of the negative SPK_ERR_ codes.
 /// A code never changes its meaning; spk_status_str() puts it in words.
@@ -72,6 +72,20 @@ impl spk_state {
         let arena_len = engine.arena_len(model.shape, Detail::Marginals) as u32;
         Self { magic: Self::MAGIC, arena_len, model, engine, found: Found::default() }
     }
+
+    /// What infers the next sample; see [`used`].
+    pub(crate) fn inference<'a>(&'a mut self, arena: &'a mut [f32]) -> Result<Inferring<'a>, Error> {
+        Inference::over(&self.model, self.engine, arena, &mut self.found)
+    }
+}
+
+type Inferring<'a> = Inference<'a, f32, &'a mut Found<f32>, &'a Model<'a, f32>>;
+
+/// It is used where it was made: taking it out would copy it, for every sample.
+pub(crate) fn used<'x, 'a>(
+    made: &'x mut Result<Inferring<'a>, Error>,
+) -> Result<&'x mut Inferring<'a>, spk_status> {
+    made.as_mut().map_err(|&mut error| status(error))
 }
 
 impl Header for spk_state {
