@@ -10,15 +10,18 @@ use crate::select::singleton_of;
 use crate::slices::set;
 use heapless::Vec;
 
+/// Some of the latents.
+pub(crate) type Latents = Vec<u16, MAX_SELECTED>;
+
 /// The part of the results that is not in the memory. Plain data: with the model and the memory it is
 /// all the state there is, and it can be copied.
 #[derive(Clone, Debug)]
 pub struct Found<T> {
-    pub(crate) selected: Vec<u16, MAX_SELECTED>,
+    pub(crate) selected: Latents,
     /// Empty unless there are results.
-    pub(crate) order: Vec<u16, MAX_SELECTED>,
+    pub(crate) order: Latents,
     /// The latents whose block and factors are in the memory, ascending; empty if there are none: see [`crate::kept`].
-    pub(crate) kept: Vec<u16, MAX_SELECTED>,
+    pub(crate) kept: Latents,
     pub(crate) map: Vec<u16, MAX_ACTIVE>,
     /// Of the sample.
     pub(crate) energy: T,

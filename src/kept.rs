@@ -32,11 +32,11 @@ mod quiet;
 mod state;
 mod view;
 
-use crate::arena::Arena;
+use crate::arena::{Arena, BlockMemory};
 use crate::block::Block;
 use crate::conclude::{Results, conclude};
 use crate::features::DETAIL;
-use crate::found::Found;
+use crate::found::{Found, Latents};
 use crate::math::Real;
 use crate::model::{Model, Shape, States};
 use crate::outside::Outside;
@@ -101,38 +101,24 @@ pub(crate) fn posterior<T: Real>(
     let latents = latents.as_chunks_mut().0;
 
     found.order_ascending(model.shape.latents);
-    let mut block;
-    if found.kept.len() == model.shape.latents || found.order == found.kept {
-        block = Block::restore(&mut found.order, arena.block.reborrow());
-        block.see(arena.projection);
-    } else {
-        found.kept.clear();
-        if !found.order.iter().all(|&latent| is_tame(model, usize::from(latent))) {
-            return false;
-        }
-        block = Block::gather(model, &mut found.order, arena.projection, arena.block.reborrow());
-        if factorize(&block, latents, rows, max_active).is_none() {
-            return false; // there is room: the memory was cut for this shape
-        }
-        found.kept.clone_from(block.order);
-    }
+    let Found { order, kept, .. } = found;
+    let memory = arena.block.reborrow();
+    let Some(mut block) = block(model, (order, kept), arena.projection, memory, (latents, rows)) else {
+        return false;
+    };
 
     let state_bits = model.shape.state_bits();
     let (mut energy, mut rounds) = (found.energy, 0);
     let (view, mut sums) = loop {
         let mut view = View::new(&block, latents);
         let (empty, most) = (view.bases[0] + largest_outside, T::HALF * energy);
-        let (mut known, mut anchor) = (empty, empty);
-        let mut is_bounded = false;
-        if block.members.is_empty() {
-            // The latent that was selected first is the best by itself, or nearly; no state explains more than there is.
-            let first = usize::from(found.selected.first().copied().unwrap_or_default());
-            let alone = singleton_of(model, arena.projection, first).score + at(model.prior_logit, first);
-            known = empty.max(alone);
-            anchor = known.max(most - T::from_f64(ROOM));
-            is_bounded = most <= T::REFINE_ABOVE && anchor - known <= T::from_f64(DEPTH);
-        }
-        if !is_bounded {
+        // The latent that was selected first is the best by itself, or nearly; no state explains more than there is.
+        let first = usize::from(found.selected.first().copied().unwrap_or_default());
+        let alone = singleton_of(model, arena.projection, first).score + at(model.prior_logit, first);
+        let mut known = empty.max(alone);
+        let mut anchor = known.max(most - T::from_f64(ROOM));
+        let is_quiet = most <= T::REFINE_ABOVE && anchor - known <= T::from_f64(DEPTH);
+        if !is_quiet || !block.members.is_empty() {
             let mut walk = Walk::new(&view, Best::new(T::IMPOSSIBLE, T::ZERO));
             walk.search(latents, rows, max_active);
             let best = walk.best;
@@ -179,4 +165,27 @@ pub(crate) fn posterior<T: Real>(
     conclusion.log_sum += view.constant;
     found.settle(model, arena.projection, arena.map_values, energy, conclusion);
     true
+}
+
+/// The block of the selected latents, as it is kept or made anew with its rows; none if one of them is out of proportion.
+fn block<'x, T: Real>(
+    model: &Model<'_, T>,
+    (order, kept): (&'x mut Latents, &mut Latents),
+    projection: &[T],
+    memory: BlockMemory<'x, T>,
+    (latents, rows): (&mut [Latent<T>], &mut [T]),
+) -> Option<Block<'x, T>> {
+    if kept.len() == model.shape.latents || order == kept {
+        let mut block = Block::restore(order, memory);
+        block.see(projection);
+        return Some(block);
+    }
+    kept.clear();
+    if !order.iter().all(|&latent| is_tame(model, usize::from(latent))) {
+        return None;
+    }
+    let block = Block::gather(model, order, projection, memory);
+    factorize(&block, latents, rows, model.shape.max_active)?;
+    kept.clone_from(block.order);
+    Some(block)
 }
