@@ -2,8 +2,9 @@
 //!
 //! - KL = sum_s q(s) ln(q(s) / q'(s)) with q the posterior of the first model over the states it keeps and q' that of the
 //!   second. Preselection may differ, so a state that the second one does not keep counts with the least probability that
-//!   `f32` tells from none, 2^-24, and no probability counts as less. Sampled posteriors have no list of states: there it is the sum over latents of
-//!   the KL between their probabilities of being on.
+//!   `f32` tells from none, 2^-24, and no probability counts as less. The sum has the terms q' - q too: they cancel but for
+//!   the rounding of probabilities that add up to 1 nearly, and no term is negative with them. Sampled posteriors have no
+//!   list of states: there it is the sum over latents of the KL between their probabilities of being on.
 //! - How often both find the same most probable state.
 //! - How well W<s.z> explains the data, or the data without noise if that is known, in dB.
 
@@ -126,7 +127,10 @@ impl Found {
     }
 
     fn divergence(&self, other: &Self) -> f64 {
-        let term = |p: f64, q: f64| p * (p.max(LEAST) / q.max(LEAST)).ln();
+        let term = |p: f64, q: f64| {
+            let (p, q) = (p.max(LEAST), q.max(LEAST));
+            p * (p / q).ln() + (q - p)
+        };
         if self.states.is_empty() {
             let of = |(&p, &q): (&f32, &f32)| {
                 let (p, q) = (f64::from(p), f64::from(q));
@@ -134,6 +138,9 @@ impl Found {
             };
             return self.activity.iter().zip(&other.activity).map(of).sum();
         }
-        self.states.iter().map(|(state, &p)| term(p, other.states.get(state).copied().unwrap_or(0.0))).sum()
+        let get = |found: &Self, state| found.states.get(state).copied().unwrap_or(0.0);
+        let shared: f64 = self.states.iter().map(|(state, &p)| term(p, get(other, state))).sum();
+        let others = other.states.iter().filter(|(state, _)| !self.states.contains_key(*state));
+        shared + others.map(|(_, &q)| term(0.0, q)).sum::<f64>()
     }
 }
