@@ -14,7 +14,8 @@
 //!
 //! The models are the same but for the encoding: `f32`, then `i16` and `i8` with the noise that rounding adds. KL (nats per
 //! point) and agreement of the best state are as `spikelet quantize --data` prints them. "Most" is what the source that
-//! loses most loses. Bytes are those of the whole model, as a device holds it.
+//! loses most loses. Bytes are those of the whole model, as a device holds it. Where there are two figures they are of i16
+//! and i8.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example quantization -- [--quick] PATH
@@ -59,12 +60,12 @@ fn experiment(arguments: &Arguments) -> Result<()> {
 }
 
 /// The model in f32, in i16 and in i8.
-fn encodings(parameters: &Parameters, settings: &Settings) -> Result<[(&'static str, Prepared<f32>); 3]> {
+fn encodings(parameters: &Parameters, settings: &Settings) -> Result<[Prepared<f32>; 3]> {
     let options = settings.options();
     Ok([
-        ("f32", Prepared::new(parameters, &options)?),
-        ("i16", Prepared::quantized(parameters, &options, Width::I16)?),
-        ("i8", Prepared::quantized(parameters, &options, Width::I8)?),
+        Prepared::new(parameters, &options)?,
+        Prepared::quantized(parameters, &options, Width::I16)?,
+        Prepared::quantized(parameters, &options, Width::I8)?,
     ])
 }
 
@@ -92,54 +93,57 @@ fn mean(quality: &[f64]) -> f64 {
     quality.iter().sum::<f64>() / quality.len() as f64
 }
 
-const COLUMNS: [&str; 11] = [
-    "data                  ",
+const COLUMNS: [&str; 10] = [
+    "data                ",
     "points   ",
     "noise   ",
     "f32, dB",
-    "encoding",
-    "loss, dB",
-    "most, dB",
-    "KL, nats",
-    "same best state",
-    "noise / f32",
-    "bytes, and f32",
+    "loss, dB         ",
+    "most, dB         ",
+    "KL, nats       ",
+    "same best state, %",
+    "noise / f32  ",
+    "bytes          ",
 ];
 
-/// The rows of one set of data; `quality` says how good a model is.
-fn rows(
+/// One row: i16 and i8 beside f32. `quality` says how good a model is, and the bytes of it.
+fn row(
     table: &Table,
     names: [&str; 3],
     points: &[f64],
     (parameters, settings, about): (&Parameters, &Settings, About<'_>),
     mut quality: impl FnMut(Model<'_, f32>, &[u8]) -> Result<Quality>,
 ) -> Result<()> {
-    let [(_, float), others @ ..] = encodings(parameters, settings)?;
+    let [float, others @ ..] = encodings(parameters, settings)?;
     let bytes = |model: &Prepared<f32>| blob::write(model, &parameters.slab_cov, about);
     let before = bytes(&float)?;
     let best = quality(float.model()?, &before)?;
     // Without a sign of zero.
     let signed = |db: f64| format!("{:+.4}", (1e4 * db).round() / 1e4 + 0.0);
-    for (name, other) in &others {
+    let mut cells: [Vec<String>; 6] = Default::default();
+    for other in &others {
         let mut comparison = Comparison::default();
         comparison.add([float.model()?, other.model()?], points, None, names[0], 0)?;
         let after = bytes(other)?;
         let found = quality(other.model()?, &after)?;
         let losses = best.iter().zip(&found).map(|(best, found)| best - found);
-        table.row(&[
-            names[0].to_string(),
-            names[1].to_string(),
-            names[2].to_string(),
-            format!("{:.3}", mean(&best)),
-            name.to_string(),
+        let figures = [
             signed(mean(&best) - mean(&found)),
             signed(losses.fold(f64::NEG_INFINITY, f64::max)),
             format!("{:.1e}", comparison.kl()),
-            format!("{:.3} %", 100.0 * comparison.map_agreement()),
-            format!("{:.6}", variance(other.model()?) / variance(float.model()?)),
-            format!("{} of {}", after.len(), before.len()),
-        ]);
+            format!("{:.3}", 100.0 * comparison.map_agreement()),
+            format!("{:.4}", variance(other.model()?) / variance(float.model()?)),
+            after.len().to_string(),
+        ];
+        cells.iter_mut().zip(figures).for_each(|(cell, figure)| cell.push(figure));
     }
+    let mut row: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+    row.push(format!("{:.3}", mean(&best)));
+    row.extend(cells.iter().map(|figures| figures.join(", ")));
+    if let Some(bytes) = row.last_mut() {
+        *bytes += &format!(" of {}", before.len());
+    }
+    table.row(&row);
     Ok(())
 }
 
@@ -199,7 +203,7 @@ fn sound(arguments: &Arguments, folder: &Path) -> Result<()> {
             };
             let noise = format!("-{level} dB");
             let trained = (&parameters, &settings, About::default());
-            rows(&table, [&group.name, "4 samples", &noise], &points, trained, quality)?;
+            row(&table, [&group.name, "4 samples", &noise], &points, trained, quality)?;
         }
     }
     for (number, group) in groups.iter().enumerate() {
@@ -236,7 +240,7 @@ fn transformed(arguments: &Arguments, table: &Table, number: usize, group: &Grou
             let about = About { frame: Some(frame), gains: &gains, ..About::default() };
             let noise = level.map_or("none".into(), |level| format!("-{level} dB"));
             let names = [&group.name, &format!("{microphones} MDCT"), &noise[..]];
-            rows(table, names, &points, (&parameters, &settings, about), quality)?;
+            row(table, names, &points, (&parameters, &settings, about), quality)?;
         }
     }
     Ok(())
@@ -318,7 +322,7 @@ fn picture(arguments: &Arguments, path: &Path) -> Result<()> {
         };
         let noise = format!("sigma {sigma}");
         let trained = (&parameters, &settings, About { frame: Some(FRAME), ..About::default() });
-        rows(&table, [&name, "patches", &noise], &points, trained, quality)?;
+        row(&table, [&name, "patches", &noise], &points, trained, quality)?;
     }
     Ok(())
 }

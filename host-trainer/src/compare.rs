@@ -17,6 +17,15 @@ use std::collections::HashMap;
 /// A state that is not kept has at most this probability.
 const LEAST: f64 = 1.0 / 16_777_216.0;
 
+/// What a model says of several points.
+#[derive(Clone, Debug, Default)]
+pub struct Outputs {
+    /// Posterior means. (N x H)
+    pub means: Vec<f32>,
+    /// W<s.z>. (N x D)
+    pub reconstruction: Vec<f32>,
+}
+
 /// Sums over points.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
@@ -58,7 +67,7 @@ impl Comparison {
     }
 
     /// Adds points (N x D); `clean` are the same without noise, if they are known. `name` and `first`, the number of the
-    /// first point, are for errors.
+    /// first point, are for errors. Returns what both models say of them.
     pub fn add(
         &mut self,
         models: [Model<'_, f32>; 2],
@@ -66,7 +75,7 @@ impl Comparison {
         clean: Option<&[f64]>,
         name: &str,
         first: usize,
-    ) -> Result<()> {
+    ) -> Result<[Outputs; 2]> {
         let dims = models[0].shape.dims;
         let detail = Detail::Marginals;
         let engine = Engine::of_kind(models[0].shape.kind);
@@ -77,6 +86,7 @@ impl Comparison {
         };
         let mut both = [make(models[0], a), make(models[1], b)];
         let mut found: [Found; 2] = Default::default();
+        let mut outputs: [Outputs; 2] = Default::default();
         for (n, point) in points.chunks_exact(dims).enumerate() {
             let sample: Vec<f32> = point.iter().map(|&y| y as f32).collect();
             let clean = clean.map_or(point, |clean| &clean[n * dims..][..dims]);
@@ -89,13 +99,15 @@ impl Comparison {
                 let error = |(y, x): (&f64, &f32)| (y - f64::from(*x)).powi(2);
                 self.errors[m] += clean.iter().zip(&found.reconstruction).map(error).sum::<f64>();
                 self.evidence[m] += found.evidence;
+                outputs[m].means.extend_from_slice(&found.means);
+                outputs[m].reconstruction.extend_from_slice(&found.reconstruction);
             }
             self.signal += clean.iter().map(|y| y * y).sum::<f64>();
             self.kl += found[0].divergence(&found[1]);
             self.same_best += usize::from(found[0].best == found[1].best);
             self.points += 1;
         }
-        Ok(())
+        Ok(outputs)
     }
 }
 
@@ -105,6 +117,7 @@ struct Found {
     states: HashMap<Vec<u16>, f64>,
     activity: Vec<f32>,
     best: Vec<u16>,
+    means: Vec<f32>,
     reconstruction: Vec<f32>,
     evidence: f64,
 }
@@ -114,6 +127,7 @@ impl Found {
         let estimate = inference.infer(sample)?;
         self.best = estimate.map_latents.to_vec();
         self.activity = estimate.activity.to_vec();
+        self.means = estimate.mean.to_vec();
         self.evidence = estimate.evidence.to_f64();
         self.reconstruction.resize(sample.len(), 0.0);
         inference.reconstruct(&mut self.reconstruction)?;
