@@ -19,25 +19,15 @@ mod common;
 
 use common::Arguments;
 use common::fast_ica::fast_ica;
-use common::gsc;
 use common::lapped::{signal, spectra};
-use common::mixtures::{mix, normal_matrix, unit_columns, unmixed};
-use common::recordings::{self, Recording, loud, separated};
+use common::mixtures::{directions, mix, unit_columns, unmixed};
+use common::recordings::{self, BINS, Learned, Recording, loud, separated};
 use common::table::{Table, mean_and_spread};
-use spikelet::frame::{Form, Frame};
 use spikelet::rng::Rng;
 use spikelet_trainer::blob::About;
-use spikelet_trainer::data::write_wav;
 use spikelet_trainer::metrics::{MAX_DB, assign, si_sdr_db};
-use spikelet_trainer::train::settings::{InitForm, NoiseForm, SlabForm};
-use spikelet_trainer::train::weak::Weak;
-use spikelet_trainer::train::{Points, Settings};
 use spikelet_trainer::{Error, Result};
 use std::process::ExitCode;
-
-const BINS: usize = 256;
-/// No two directions of a mixture have a larger cosine.
-const NEAREST: f64 = 0.8;
 
 fn main() -> ExitCode {
     common::main(experiment)
@@ -77,12 +67,7 @@ fn compare(
     let samples =
         chosen.iter().map(|voice| voice.samples.len()).min().unwrap_or(0).min(seconds * rate as usize);
     let truths: Vec<Vec<f64>> = chosen.iter().map(|voice| loud(&voice.samples[..samples])).collect();
-    let mixing = loop {
-        let drawn = unit_columns(&normal_matrix(&mut rng, microphones, count), count);
-        if nearest(&drawn, microphones, count) < NEAREST {
-            break drawn;
-        }
-    };
+    let mixing = directions(&mut rng, microphones, count);
     let sources: Vec<f64> = (0..samples * count).map(|e| truths[e % count][e / count]).collect();
     let heard = mix(&sources, &mixing, count);
 
@@ -111,37 +96,13 @@ fn choose<'v>(voices: &'v [Recording], count: usize, rng: &mut Rng) -> Result<Ve
     }
 }
 
-/// The largest cosine of two columns of length 1.
-fn nearest(matrix: &[f64], d: usize, h: usize) -> f64 {
-    let cosine =
-        |a: usize, b: usize| (0..d).map(|i| matrix[i * h + a] * matrix[i * h + b]).sum::<f64>().abs();
-    (0..h).flat_map(|a| (0..a).map(move |b| cosine(a, b))).fold(0.0, f64::max)
-}
-
 /// The parts that a stream with a model learned from the mixture puts out, and its directions. (D x H)
 fn learned(heard: &[f64], d: usize, h: usize, rate: u32, trial: usize) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
     let input: Vec<f32> = heard.iter().map(|&y| y as f32).collect();
-    let folder = tempfile::tempdir().map_err(|cause| Error::run(cause, "a temporary folder", "make room"))?;
-    let path = folder.path().join("mixture.wav");
-    write_wav(&path, rate, d, &input)?;
-    let form = Form::Transform { bins: BINS as u32, channels: d as u32 };
-    let frame = Frame { form, rate, centred: false };
-    let mut points = Points::open_framed(&[path], Some(&frame), 1)?;
-    // As `train --transform` does by itself: with as many microphones as voices, weak sounds are the voices' too.
-    let (noise, weak) =
-        if d >= h { (NoiseForm::Full, Weak::Sources) } else { (NoiseForm::Shared, Weak::Noise) };
-    let settings = Settings {
-        slab: SlabForm::Unit,
-        noise,
-        weak,
-        init: InitForm::Lines,
-        restarts: 4,
-        tolerance: 1e-7,
-        ..gsc::exact(h, 60, common::seed(82, trial))
-    };
-    let model = gsc::train(&settings, &mut points)?.model();
-    let about = About { frame: Some(frame), gains: points.gains(), ..About::default() };
-    Ok((separated(&model, &settings.options(), about, &input, d)?, model.dictionary))
+    let Learned { parameters, settings, frame, gains, .. } =
+        recordings::learn(&input, d, h, rate, common::seed(82, trial))?;
+    let about = About { frame: Some(frame), gains: &gains, ..About::default() };
+    Ok((separated(&parameters, &settings.options(), about, &input, d)?, parameters.dictionary))
 }
 
 /// Every coefficient to the nearest direction.

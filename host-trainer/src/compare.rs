@@ -2,8 +2,9 @@
 //!
 //! - KL = sum_s q(s) ln(q(s) / q'(s)) with q the posterior of the first model over the states it keeps and q' that of the
 //!   second. Preselection may differ, so a state that the second one does not keep counts with the least probability that
-//!   `f32` tells from none, 2^-24, and no probability counts as less. Sampled posteriors have no list of states: there it is the sum over latents of
-//!   the KL between their probabilities of being on.
+//!   `f32` tells from none, 2^-24, and no probability counts as less. The sum has the terms q' - q too: they cancel but for
+//!   the rounding of probabilities that add up to 1 nearly, and no term is negative with them. Sampled posteriors have no
+//!   list of states: there it is the sum over latents of the KL between their probabilities of being on.
 //! - How often both find the same most probable state.
 //! - How well W<s.z> explains the data, or the data without noise if that is known, in dB.
 
@@ -15,6 +16,15 @@ use std::collections::HashMap;
 
 /// A state that is not kept has at most this probability.
 const LEAST: f64 = 1.0 / 16_777_216.0;
+
+/// What a model says of several points.
+#[derive(Clone, Debug, Default)]
+pub struct Outputs {
+    /// Posterior means. (N x H)
+    pub means: Vec<f32>,
+    /// W<s.z>. (N x D)
+    pub reconstruction: Vec<f32>,
+}
 
 /// Sums over points.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +67,7 @@ impl Comparison {
     }
 
     /// Adds points (N x D); `clean` are the same without noise, if they are known. `name` and `first`, the number of the
-    /// first point, are for errors.
+    /// first point, are for errors. Returns what both models say of them.
     pub fn add(
         &mut self,
         models: [Model<'_, f32>; 2],
@@ -65,7 +75,7 @@ impl Comparison {
         clean: Option<&[f64]>,
         name: &str,
         first: usize,
-    ) -> Result<()> {
+    ) -> Result<[Outputs; 2]> {
         let dims = models[0].shape.dims;
         let detail = Detail::Marginals;
         let engine = Engine::of_kind(models[0].shape.kind);
@@ -76,6 +86,7 @@ impl Comparison {
         };
         let mut both = [make(models[0], a), make(models[1], b)];
         let mut found: [Found; 2] = Default::default();
+        let mut outputs: [Outputs; 2] = Default::default();
         for (n, point) in points.chunks_exact(dims).enumerate() {
             let sample: Vec<f32> = point.iter().map(|&y| y as f32).collect();
             let clean = clean.map_or(point, |clean| &clean[n * dims..][..dims]);
@@ -88,13 +99,15 @@ impl Comparison {
                 let error = |(y, x): (&f64, &f32)| (y - f64::from(*x)).powi(2);
                 self.errors[m] += clean.iter().zip(&found.reconstruction).map(error).sum::<f64>();
                 self.evidence[m] += found.evidence;
+                outputs[m].means.extend_from_slice(&found.means);
+                outputs[m].reconstruction.extend_from_slice(&found.reconstruction);
             }
             self.signal += clean.iter().map(|y| y * y).sum::<f64>();
             self.kl += found[0].divergence(&found[1]);
             self.same_best += usize::from(found[0].best == found[1].best);
             self.points += 1;
         }
-        Ok(())
+        Ok(outputs)
     }
 }
 
@@ -104,6 +117,7 @@ struct Found {
     states: HashMap<Vec<u16>, f64>,
     activity: Vec<f32>,
     best: Vec<u16>,
+    means: Vec<f32>,
     reconstruction: Vec<f32>,
     evidence: f64,
 }
@@ -113,6 +127,7 @@ impl Found {
         let estimate = inference.infer(sample)?;
         self.best = estimate.map_latents.to_vec();
         self.activity = estimate.activity.to_vec();
+        self.means = estimate.mean.to_vec();
         self.evidence = estimate.evidence.to_f64();
         self.reconstruction.resize(sample.len(), 0.0);
         inference.reconstruct(&mut self.reconstruction)?;
@@ -126,7 +141,10 @@ impl Found {
     }
 
     fn divergence(&self, other: &Self) -> f64 {
-        let term = |p: f64, q: f64| p * (p.max(LEAST) / q.max(LEAST)).ln();
+        let term = |p: f64, q: f64| {
+            let (p, q) = (p.max(LEAST), q.max(LEAST));
+            p * (p / q).ln() + (q - p)
+        };
         if self.states.is_empty() {
             let of = |(&p, &q): (&f32, &f32)| {
                 let (p, q) = (f64::from(p), f64::from(q));
@@ -134,6 +152,9 @@ impl Found {
             };
             return self.activity.iter().zip(&other.activity).map(of).sum();
         }
-        self.states.iter().map(|(state, &p)| term(p, other.states.get(state).copied().unwrap_or(0.0))).sum()
+        let get = |found: &Self, state| found.states.get(state).copied().unwrap_or(0.0);
+        let shared: f64 = self.states.iter().map(|(state, &p)| term(p, get(other, state))).sum();
+        let others = other.states.iter().filter(|(state, _)| !self.states.contains_key(*state));
+        shared + others.map(|(_, &q)| term(0.0, q)).sum::<f64>()
     }
 }

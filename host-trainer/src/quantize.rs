@@ -1,6 +1,8 @@
 //! A dictionary as integers, and what that does to the noise.
 //!
-//! **Scales.** Column h becomes q_dh = W_dh / c_h, rounded. With 8 bits c_h = max_d |W_dh| / 127. With 16 bits the sums
+//! **Scales.** Column h becomes q_dh = W_dh / c_h, rounded. With 8 bits c_h = max_d |W_dh| / 127; of up to 8 dimensions, such
+//! as the channels of a recording, the step up to twice as large that leaves the least error, since few entries may all be
+//! near multiples of one step (the error of 4 dimensions is 9 dB smaller on average, of 8 still 4, of 16 only 2). With 16 bits the sums
 //! sum_d q_dh v_d with a sample of integers v must fit 32 bits ([`spikelet::model::Dictionary`]): sum_d |q_dh| times the
 //! peak of v stays below 2^31. With r the largest sum_d |W_dh| / max_d |W_dh| of any column, a peak of sqrt(2^31 / r) gives
 //! q and v about as many digits, and columns with a smaller sum use more of the 16 bits.
@@ -28,6 +30,12 @@ use crate::{Error, Result};
 use spikelet::math::Real;
 use spikelet::model::{QUAD, Width};
 
+/// With more dimensions no step is much better than others.
+const FEW_DIMS: usize = 8;
+
+/// Steps to choose from: enough that an entry of 127 moves by less than one from one to the next.
+const TRIED: u32 = 256;
+
 /// What the dictionary of a model has in flash.
 #[derive(Clone, Debug)]
 pub(crate) struct Quantized<T> {
@@ -47,7 +55,12 @@ pub(crate) fn quantize<T: Real>(parameters: &Parameters, width: Width) -> Result
     let sizes: Vec<(f64, f64)> = (0..h)
         .map(|k| column(k).fold((0.0, 0.0), |(sum, most), w: f64| (sum + w.abs(), f64::max(most, w.abs()))))
         .collect();
-    let steps = steps(&sizes, d, width);
+    let mut steps = steps(&sizes, d, width);
+    if width == Width::I8 && d <= FEW_DIMS {
+        for (k, step) in steps.iter_mut().enumerate() {
+            *step = best_step(&column(k).collect::<Vec<f64>>(), *step);
+        }
+    }
     let mut scales = Vec::with_capacity(h);
     let mut integers = vec![0; d * h];
     let mut rounded = parameters.clone();
@@ -87,6 +100,30 @@ fn steps(sizes: &[(f64, f64)], d: usize, width: Width) -> Vec<f64> {
             sizes.iter().map(|(sum, most)| (most / 32767.0).max(sum / room) * (1.0 + 1e-6)).collect()
         }
     }
+}
+
+/// The step from `least` to twice that with the smallest error.
+fn best_step(column: &[f64], least: f64) -> f64 {
+    let round = |w: f64, step: f64| (w / step).round_ties_even();
+    let error = |step: f64| column.iter().map(|&w| (w - step * round(w, step)).powi(2)).sum::<f64>();
+    // For the integers of a step, the one that suits them best.
+    let fitted = |step: f64| {
+        let (product, square) = column.iter().fold((0.0, 0.0), |(product, square), &w| {
+            let q = round(w, step);
+            (product + w * q, square + q * q)
+        });
+        (product / square).max(least)
+    };
+    let mut best = (error(least), least);
+    // No step where it is zero, or as small as no number can be.
+    let tried = (0..=TRIED).map(|at| least * (1.0 + f64::from(at) / f64::from(TRIED)));
+    for step in tried.filter(|step| step.is_normal()).map(fitted) {
+        let error = error(step);
+        if error < best.0 {
+            best = (error, step);
+        }
+    }
+    best.1
 }
 
 /// Sigma, and what rounding adds to it.
@@ -202,4 +239,39 @@ fn pack(integers: &[i32], d: usize, h: usize, width: Width) -> Vec<u32> {
         }
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spikelet::rng::Rng;
+
+    #[test]
+    fn steps_for_few_dimensions_are_better_than_the_least() {
+        let mut rng = Rng::new(5);
+        for (d, gain_db) in [(2, 12.0), (3, 9.0), (4, 7.0), (8, 3.0)] {
+            let mut errors = [0.0; 2];
+            for _ in 0..200 {
+                let column: Vec<f64> = (0..d).map(|_| rng.normal::<f64>()).collect();
+                let least = column.iter().fold(0.0, |most, w: &f64| w.abs().max(most)) / 127.0;
+                let best = best_step(&column, least);
+                assert!((least..=2.01 * least).contains(&best), "{column:?}: {best} {least}");
+                for (sum, step) in errors.iter_mut().zip([least, best]) {
+                    let error = |w: &f64| (w - step * (w / step).round_ties_even()).powi(2);
+                    *sum += column.iter().map(error).sum::<f64>();
+                }
+            }
+            let gain = 10.0 * (errors[0] / errors[1]).log10();
+            assert!(gain > gain_db, "{d} dimensions: {gain} dB");
+        }
+    }
+
+    #[test]
+    fn steps_of_columns_that_have_none() {
+        assert_eq!(best_step(&[0.0; 4], 0.0), 0.0);
+        assert_eq!(best_step(&[f64::MIN_POSITIVE; 2], f64::MIN_POSITIVE / 127.0), f64::MIN_POSITIVE / 127.0);
+        // One entry alone is a multiple of any step.
+        let step = best_step(&[0.0, 3.0], 3.0 / 127.0);
+        assert!((3.0 / step).round_ties_even() <= 127.0);
+    }
 }

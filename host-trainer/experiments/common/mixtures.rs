@@ -57,6 +57,18 @@ pub fn unit_columns(matrix: &[f64], latents: usize) -> Vec<f64> {
     matrix.iter().enumerate().map(|(at, w)| w / lengths[at % latents]).collect()
 }
 
+/// Random directions (D x H) of length 1, no two of which have a cosine above 0.8.
+pub fn directions(rng: &mut Rng, dims: usize, latents: usize) -> Vec<f64> {
+    loop {
+        let drawn = unit_columns(&normal_matrix(rng, dims, latents), latents);
+        let product = |i: usize, a: usize, b: usize| drawn[i * latents + a] * drawn[i * latents + b];
+        let cosine = |a: usize, b: usize| (0..dims).map(|i| product(i, a, b)).sum::<f64>().abs();
+        if (0..latents).flat_map(|a| (0..a).map(move |b| (a, b))).all(|(a, b)| cosine(a, b) < 0.8) {
+            return drawn;
+        }
+    }
+}
+
 /// Sources (N x H) through a mixing matrix (D x H): N x D.
 pub fn mix(sources: &[f64], mixing: &[f64], latents: usize) -> Vec<f64> {
     let sensor = |row: &[f64], x: &[f64]| row.iter().zip(x).map(|(w, x)| w * x).sum();

@@ -17,14 +17,15 @@ use crate::linalg::covariance_of;
 use crate::metrics::{amari, psnr_db};
 use crate::{Error, Result};
 use facts::{Facts, Noises};
-use reference::{Reference, ReferenceIs};
+pub(super) use reference::{Reference, ReferenceIs};
 use spikelet::model::{Model, Noise, States};
 use spikelet::{Engine, Shape};
 use std::path::PathBuf;
+pub(super) use tally::{SourceTally, source_tally};
 use tally::{Tally, Task};
 
 /// Largest number of a pixel.
-const PIXEL_PEAK: f64 = 255.0;
+pub(super) const PIXEL_PEAK: f64 = 255.0;
 
 /// All states are looked at for up to this many latents.
 const MOST_LATENTS_FOR_QUALITY: usize = 12;

@@ -53,7 +53,7 @@ impl ModelFile {
             let remake = "copy it again, or make it again with `spikelet import`";
             match error {
                 BlobError::Magic => {
-                    let advice = "name a model made by `spikelet import`";
+                    let advice = "name a model made by `spikelet train` or `spikelet import`";
                     Error::input("this is not a Spikelet model", &self.name, advice)
                 }
                 BlobError::Version { .. } | BlobError::Unknown { .. } | BlobError::UnknownSection { .. } => {

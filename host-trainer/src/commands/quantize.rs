@@ -1,12 +1,14 @@
 //! `spikelet quantize`: the same model with a dictionary of integers, and what that costs in accuracy.
 
+use super::eval::{PIXEL_PEAK, Reference, ReferenceIs, SourceTally, source_tally};
 use super::model_file::{ModelFile, same_dims};
 use super::output::{Progress, print, refuse_overwriting};
 use super::recover::recover;
 use crate::blob::About;
 use crate::compare::Comparison;
-use crate::data::Source;
+use crate::data::{Mosaic, Source};
 use crate::groups::Grouping;
+use crate::metrics::{assign, psnr_db};
 use crate::prepare::Prepared;
 use crate::{Error, Result, blob, files};
 use serde::Serialize;
@@ -15,13 +17,16 @@ use spikelet::model::{Dictionary, Model, Width};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// A loss in dB that is worth a note.
+const LARGE_LOSS: f64 = 0.5;
+
 /// Points between two steps of the progress bar.
 const PIECE: usize = 1000;
 
 /// Write a model with a smaller dictionary, and say what that costs in accuracy
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The dictionary is three quarters (i8) or half (i16) smaller, and a sample costs less: on a Cortex-M4 the products with
+The dictionary is three quarters (i8) or half (i16) smaller (of a model with few dimensions that is a small part), and a sample costs less: on a Cortex-M4 the products with
 the dictionary take 0.95 (i16) instead of 1.14 instructions each, on a Cortex-M0 11 instead of 220. The rounding error
 becomes part of the model's noise, so that probabilities stay what they say.
 
@@ -32,10 +37,17 @@ Figures with --data (the names are those of --json):
                  without noise instead
   loss_db        the difference of the two
   free_energy    mean of ln p(y), of both
+  psnr_db        --reference, a picture: of the denoised picture, by both models
+  si_sdr_db      --reference with H columns, the true sources: the mean over them, by both models; each is matched with
+                 the latent that is closest to it by the model as it was. What each loses is in si_sdr_loss_db, null
+                 where it is silent
+With D = H a reference is taken both ways, unless --reference-is says which. Of a model of a transform the sounds
+count: use spikelet separate --reference with both models.
 
 Example:
   spikelet quantize model.spk --encoding i8 --out small.spk
-  spikelet quantize model.spk --encoding i16 --out small.spk --data recording.wav --json")]
+  spikelet quantize model.spk --encoding i16 --out small.spk --data recording.wav --json
+  spikelet quantize patches.spk --encoding i8 --out small.spk --data noisy.png --reference clean.png")]
 pub(super) struct Quantize {
     /// The model, in f32, made by `spikelet train` or `spikelet import`
     #[arg(value_name = "MODEL.spk")]
@@ -46,12 +58,16 @@ pub(super) struct Quantize {
     /// The model to write
     #[arg(long, value_name = "SMALL.spk")]
     out: PathBuf,
-    /// Points to compare both models on: .npy (N x D), .csv (a row each) or .wav (a sample of all channels each)
+    /// Points to compare both models on: .npy (N x D), .csv (a row each), .wav (a sample of all channels each); windows of
+    /// .wav and patches of .png as the model was made for
     #[arg(long, value_name = "DATA")]
     data: Option<PathBuf>,
-    /// The same points without noise (N x D)
+    /// The same points without noise (N x D), or the true sources (N x H)
     #[arg(long, value_name = "CLEAN", requires = "data")]
     reference: Option<PathBuf>,
+    /// What the columns of the reference are; sources may be fewer than latents [default: by their number]
+    #[arg(long, value_name = "NAME", requires = "reference")]
+    reference_is: Option<ReferenceIs>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -119,6 +135,56 @@ struct Cost {
     snr_db: [Option<f64>; 2],
     loss_db: Option<f64>,
     free_energy: [f64; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    psnr_db: Option<[Option<f64>; 2]>,
+    #[serde(flatten)]
+    sources: Option<SourceCost>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+/// With true sources.
+#[derive(Debug, Serialize)]
+struct SourceCost {
+    si_sdr_db: [f64; 2],
+    /// One per source.
+    si_sdr_loss_db: Vec<Option<f64>>,
+}
+
+impl SourceCost {
+    /// From the sums of both models; `None` when all sources are silent.
+    fn new(tallies: &[SourceTally; 2]) -> Option<Self> {
+        let h = tallies[0].estimates.len();
+        let scores = tallies.each_ref().map(SourceTally::si_sdr_db);
+        let latents = assign(&scores[0], h);
+        let of = |scores: &[f64]| -> Vec<Option<f64>> {
+            let rows = scores.chunks_exact(h).zip(&latents);
+            rows.map(|(row, latent)| latent.map(|latent| row[latent])).collect()
+        };
+        let each = scores.each_ref().map(|scores| of(scores));
+        let mean = |values: &Vec<Option<f64>>| {
+            let heard: Vec<f64> = values.iter().flatten().copied().collect();
+            (!heard.is_empty()).then(|| heard.iter().sum::<f64>() / heard.len() as f64)
+        };
+        let loss = |(before, after): (&Option<f64>, &Option<f64>)| Some((*before)? - (*after)?);
+        let si_sdr_loss_db = each[0].iter().zip(&each[1]).map(loss).collect();
+        Some(Self { si_sdr_db: [mean(&each[0])?, mean(&each[1])?], si_sdr_loss_db })
+    }
+
+    /// The source that loses most, and how much.
+    fn most(&self) -> Option<(usize, f64)> {
+        let losses = self.si_sdr_loss_db.iter().enumerate().filter_map(|(k, loss)| Some((k, (*loss)?)));
+        losses.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
+
+impl Cost {
+    /// The largest loss of all figures, in dB.
+    fn most(&self) -> f64 {
+        let psnr = self.psnr_db.and_then(|[before, after]| Some(before? - after?));
+        let source = self.sources.as_ref().and_then(SourceCost::most).map(|(_, loss)| loss);
+        [self.loss_db, psnr, source].into_iter().flatten().fold(0.0, f64::max)
+    }
 }
 
 impl Quantize {
@@ -152,46 +218,65 @@ impl Quantize {
     }
 
     fn compare(&self, models: [Model<'_, f32>; 2], blob: &Blob<'_>, path: &Path) -> Result<Cost> {
-        let dims = models[0].shape.dims;
-        let open = |path: &Path| Source::for_model(path, blob, 1);
-        let mut source = open(path)?;
-        let mut clean = self.reference.as_deref().map(open).transpose()?;
+        let latents = models[0].shape.latents;
+        let mut source = Source::for_model(path, blob, 1)?;
         same_dims(&source, &models[0], &self.model)?;
-        if let Some(clean) = &clean
-            && (clean.points(), clean.dims()) != (source.points(), dims)
-        {
-            let what = format!(
-                "{} x {} numbers where {} x {dims} are needed",
-                clean.points(),
-                clean.dims(),
-                source.points()
-            );
-            return Err(Error::input(what, clean.path().display(), "give the same points without noise"));
-        }
         if source.points() == 0 {
             return Err(Error::input("there are no points", path.display(), "give at least one"));
         }
+        let mut notes = Vec::new();
+        let frame = blob.frame();
+        let open = |path: &PathBuf| {
+            Reference::open(path, self.reference_is, &source, frame.as_ref(), models[0].shape, &mut notes)
+        };
+        let mut reference = self.reference.as_ref().map(open).transpose()?;
+        // Of pictures what counts is the whole that the patches make.
+        let is_picture = source.rate().is_none() && reference.as_ref().is_some_and(|kind| kind.clean);
+        let pieces = source.pieces().filter(|_| is_picture).cloned();
+        let mut mosaics = pieces.as_ref().map(|pieces| [Mosaic::new(pieces), Mosaic::new(pieces)]);
+        let mut tallies: [SourceTally; 2] = Default::default();
         let mut comparison = Comparison::default();
         let mut progress = Progress::new("compare", source.points());
         let (mut chunk, mut truth, mut first) = (Vec::new(), Vec::new(), 0);
         while first < source.points() {
             let count = source.read_chunk(first, PIECE, &mut chunk)?;
-            if let Some(clean) = &mut clean {
-                clean.read_chunk(first, count, &mut truth)?;
+            if let Some(reference) = &mut reference {
+                reference.source.read_chunk(first, count, &mut truth)?;
             }
-            let truth = clean.is_some().then_some(&truth[..]);
-            comparison.add(models, &chunk, truth, &path.display().to_string(), first)?;
+            let clean = reference.as_ref().is_some_and(|kind| kind.clean).then_some(&truth[..]);
+            let outputs = comparison.add(models, &chunk, clean, &path.display().to_string(), first)?;
+            for (mosaic, output) in mosaics.iter_mut().flatten().zip(&outputs) {
+                mosaic.add(first, &output.reconstruction);
+            }
+            if let Some(kind) = reference.as_ref().filter(|kind| kind.sources) {
+                for (tally, output) in tallies.iter_mut().zip(&outputs) {
+                    tally.add(&source_tally(&truth, kind.source.dims(), &output.means, latents));
+                }
+            }
             first += count;
             progress.advance(count);
         }
-        Ok(Cost {
+        let whole = reference.as_ref().and_then(|kind| kind.source.pieces());
+        let psnr_db = mosaics.zip(whole).map(|(mosaics, truth)| {
+            mosaics.map(|mosaic| psnr_db(PIXEL_PEAK, mosaic.finish().mean_square_error(truth.sheet())))
+        });
+        let sources = reference.filter(|kind| kind.sources).and_then(|_| SourceCost::new(&tallies));
+        let mut cost = Cost {
             points: source.points(),
             kl: comparison.kl(),
             map_agreement: comparison.map_agreement(),
             snr_db: comparison.snr_db(),
             loss_db: comparison.loss_db(),
             free_energy: comparison.free_energy(),
-        })
+            psnr_db,
+            sources,
+            notes,
+        };
+        let keep = if self.encoding == Encoding::I8 { "i16 or f32" } else { "f32" };
+        if cost.most() > LARGE_LOSS {
+            cost.notes.push(format!("more than {LARGE_LOSS} dB are lost: better keep {keep}"));
+        }
+        Ok(cost)
     }
 }
 
@@ -212,8 +297,24 @@ impl Facts {
                 ("loss", cost.loss_db.map_or("none".into(), |loss| format!("{loss:.4} dB"))),
                 ("free energy", format!("{:.4}, {:.4} before", cost.free_energy[1], cost.free_energy[0])),
             ]);
+            if let Some([before, after]) = cost.psnr_db {
+                let loss = before.zip(after).map_or("none".into(), |(a, b)| format!("{:.4} dB", a - b));
+                rows.push(("PSNR", format!("{}, {} before, loss {loss}", db(after), db(before))));
+            }
+            if let Some(sources) = &cost.sources {
+                let [before, after] = sources.si_sdr_db;
+                let loss = before - after;
+                rows.push((
+                    "SI-SDR",
+                    format!("{}, {} before, loss {loss:.4} dB", db(Some(after)), db(Some(before))),
+                ));
+                rows.extend(
+                    sources.most().map(|(k, loss)| ("largest loss", format!("{loss:.4} dB (source {k})"))),
+                );
+            }
         }
         let rows: String = rows.iter().map(|(key, value)| format!("{key:<18} {value}\n")).collect();
-        format!("{}\n{rows}", out.display())
+        let notes = self.cost.iter().flat_map(|cost| &cost.notes).map(|note| format!("note: {note}\n"));
+        format!("{}\n{rows}{}", out.display(), notes.collect::<String>())
     }
 }

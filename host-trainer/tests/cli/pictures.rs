@@ -78,6 +78,12 @@ fn the_model_knows_how_its_points_are_made() {
         desk.good("quantize m.spk --encoding i16 --out q.spk --data noisy.png --reference clean.png --json");
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert!(json["loss_db"].as_f64().unwrap().abs() < 0.05, "{text}");
+    for (at, model) in ["m.spk", "q.spk"].iter().enumerate() {
+        let eval = desk.good(&format!("eval {model} noisy.png --reference clean.png --json"));
+        let eval: serde_json::Value = serde_json::from_str(&eval).unwrap();
+        let [a, b] = [&json["psnr_db"][at], &eval["psnr_db"]].map(|value| value.as_f64().unwrap());
+        assert!((a - b).abs() < 1e-6, "{text} {eval}");
+    }
     let json: serde_json::Value = serde_json::from_str(&desk.good("inspect q.spk --json")).unwrap();
     assert_eq!(json["frame"], "patches of 4 x 4 pixels without their mean");
     desk.good("denoise q.spk noisy.png out.png");

@@ -3,7 +3,7 @@
 use super::reference::Reference;
 use super::tally::Tally;
 use crate::commands::model_file::names;
-use crate::metrics::{assign, psnr_db, si_sdr_db_of_sums, snr_db};
+use crate::metrics::{assign, psnr_db, snr_db};
 use serde::Serialize;
 use spikelet::{Model, Shape};
 use std::fmt::Write as _;
@@ -98,10 +98,7 @@ impl Facts {
         }
         if let Some(sums) = &tally.sources {
             let h = sums.estimates.len();
-            let score = |(at, &product): (usize, &f64)| {
-                si_sdr_db_of_sums(sums.estimates[at % h], sums.sources[at / h], product).unwrap_or(f64::NAN)
-            };
-            let scores: Vec<f64> = sums.products.iter().enumerate().map(score).collect();
+            let scores = sums.si_sdr_db();
             let latents = assign(&scores, h);
             let pairs = scores.chunks_exact(h).zip(&latents);
             self.si_sdr_db = Some(pairs.map(|(row, latent)| latent.map(|latent| row[latent])).collect());

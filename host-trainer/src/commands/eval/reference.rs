@@ -20,7 +20,7 @@ pub(in crate::commands) enum ReferenceIs {
 
 /// An open reference that fits data and model.
 #[derive(Debug)]
-pub(super) struct Reference {
+pub(in crate::commands) struct Reference {
     pub source: Source,
     /// Compared with the reconstruction.
     pub clean: bool,

@@ -5,7 +5,7 @@
 
 use super::reference::Reference;
 use crate::commands::engine;
-use crate::metrics::quality;
+use crate::metrics::{quality, si_sdr_db_of_sums};
 use crate::{Error, Result};
 use spikelet::{Engine, Model};
 use std::thread;
@@ -67,8 +67,8 @@ pub(super) struct CleanTally {
 }
 
 /// Comparison with true sources.
-#[derive(Clone, Debug)]
-pub(super) struct SourceTally {
+#[derive(Clone, Debug, Default)]
+pub(in crate::commands) struct SourceTally {
     /// Energy of each posterior mean. (H)
     pub estimates: Vec<f64>,
     /// Energy of each source. (K)
@@ -97,14 +97,28 @@ impl Tally {
             _ => {}
         }
         match (&mut self.sources, &other.sources) {
-            (Some(sums), Some(other)) => {
-                add_all(&mut sums.estimates, &other.estimates);
-                add_all(&mut sums.sources, &other.sources);
-                add_all(&mut sums.products, &other.products);
-            }
+            (Some(sums), Some(other)) => sums.add(other),
             (sums @ None, other) => *sums = other.clone(),
             _ => {}
         }
+    }
+}
+
+impl SourceTally {
+    /// Adds the sums over other points.
+    pub fn add(&mut self, other: &Self) {
+        add_all(&mut self.estimates, &other.estimates);
+        add_all(&mut self.sources, &other.sources);
+        add_all(&mut self.products, &other.products);
+    }
+
+    /// SI-SDR in dB of every latent as every source; NaN for a source that is silent. (K x H)
+    pub fn si_sdr_db(&self) -> Vec<f64> {
+        let h = self.estimates.len();
+        let score = |(at, &product): (usize, &f64)| {
+            si_sdr_db_of_sums(self.estimates[at % h], self.sources[at / h], product).unwrap_or(f64::NAN)
+        };
+        self.products.iter().enumerate().map(score).collect()
     }
 }
 
@@ -171,7 +185,8 @@ impl Task<'_> {
     }
 }
 
-fn source_tally(sources: &[f64], k: usize, means: &[f32], h: usize) -> SourceTally {
+/// The sums over points with true sources (N x K) and posterior means (N x H).
+pub(in crate::commands) fn source_tally(sources: &[f64], k: usize, means: &[f32], h: usize) -> SourceTally {
     let mut sums = SourceTally { estimates: vec![0.0; h], sources: vec![0.0; k], products: vec![0.0; k * h] };
     for (truth, mean) in sources.chunks_exact(k).zip(means.chunks_exact(h)) {
         sums.estimates.iter_mut().zip(mean).for_each(|(sum, &x)| *sum += f64::from(x).powi(2));
