@@ -23,9 +23,9 @@ pub use draw::{draw, is_loud};
 pub const SAMPLES: u64 = 100;
 /// What they are drawn with.
 pub const SEED: u64 = 1;
-/// A larger share of loud samples makes a prediction uncertain: how often the reference of such a sample is improved
-/// depends on the sample, and single shapes are off by 40 %.
-const MOST_LOUD: f64 = 0.2;
+/// A larger share of loud samples makes a prediction uncertain where latents have a slab and all states are walked: how often
+/// the reference of such a sample is improved depends on the sample, and single shapes are off by 40 %.
+const MOST_LOUD: f64 = 0.1;
 /// States of all of these samples together that are looked at, at most: fewer samples of large models.
 const PATIENCE: u64 = 4_000_000;
 /// The same for multiply-adds of draws.
@@ -224,7 +224,8 @@ impl Predictor {
             let is_like = (least..=most).contains(&size);
             (!is_like).then(|| format!("{size} {name}, where {least} to {most} were measured"))
         });
-        let is_loud = self.loud() > MOST_LOUD;
+        let is_uncertain = weights.kind.has_slab() && weights.method == Method::Grown;
+        let is_loud = is_uncertain && self.loud() > MOST_LOUD;
         far.or_else(|| is_loud.then(|| "many samples of its own are loud".into()))
     }
 }

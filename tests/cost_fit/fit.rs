@@ -35,7 +35,7 @@ pub fn table(folder: &Path, families: &[Family]) -> String {
         }
     }
     format!(
-        "//! Weights of counts, written by `tests/cost --fit`.\n\nuse super::{{Method, Weights}};\nuse spikelet::Kind;\n\
+        "//! Weights of counts, written by `tests/cost --fit`.\n\n#![allow(clippy::approx_constant)] // some look like pi\n\nuse super::{{Method, Weights}};\nuse spikelet::Kind;\n\
          use spikelet::model::Width;\n\npub(super) static WEIGHTS: [Weights; {}] = [{rows}];\n",
         families.len() * CORES.len()
     )

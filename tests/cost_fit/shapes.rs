@@ -146,7 +146,6 @@ pub fn cases(family: &Family, purpose: Purpose) -> Vec<Case> {
         cases.map(|((shape, engine), &noise)| Case { shape, engine, noise })
     };
     let plain = with_noise(plain, &[0.1, 0.02, 0.3, 0.01, 0.05]);
-    // Where most samples are loud, a prediction is called a guess: nothing to check.
     let little: &[f64] = if purpose == Purpose::Fit { &[1e-3, 2e-4, 4e-3] } else { &[4e-3] };
     plain.chain(with_noise(loud, little)).collect()
 }

@@ -1,5 +1,7 @@
 //! Weights of counts, written by `tests/cost --fit`.
 
+#![allow(clippy::approx_constant)] // some look like pi
+
 use super::{Method, Weights};
 use spikelet::Kind;
 use spikelet::model::Width;
