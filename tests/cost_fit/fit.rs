@@ -100,7 +100,7 @@ impl Fitted {
         });
         let range: Vec<_> = range.collect();
         let text_bytes = read(&folder.join(format!("{}.{core}.text", family.library())));
-        write!(row, "text_bytes: {}, range: &{range:?} }},\n", text_bytes.trim()).unwrap();
+        writeln!(row, "text_bytes: {}, range: &{range:?} }},", text_bytes.trim()).unwrap();
         row
     }
 
