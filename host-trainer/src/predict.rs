@@ -5,29 +5,33 @@
 //! shapes it was not fitted to). The counts of a sample are averages over samples that the model itself draws
 //! ([`draw()`]).
 //!
-//! What was not fitted is not guessed: tables of states, sampling, scores other than a kind's own, dictionaries of integers of
-//! kinds other than gsc.
+//! What was not fitted is not guessed: scores other than a kind's own, chains that start at the best of all states. What is
+//! larger than all that was fitted is predicted, and said to be so ([`Prediction::beyond`]).
 
 mod counts;
 mod draw;
 mod table;
 
 use crate::{Error, Result};
-use spikelet::model::{Dictionary, Kind, Model, Selection, States, Width};
-use spikelet::{Inference, state_bytes};
+use spikelet::model::{Dictionary, Kind, Model, Selection, Width};
+use spikelet::{Engine, Start};
 
-pub use counts::{Counts, KEPT, OfSample, POSTERIOR, PROJECTION, SELECTION, STACK, Way};
+pub use counts::{Counts, Method, OfSample, Way};
 pub use draw::{draw, is_loud};
 
 /// Samples that a prediction is made of.
 pub const SAMPLES: u64 = 100;
 /// What they are drawn with.
 pub const SEED: u64 = 1;
-/// A larger share of loud samples makes a prediction uncertain: how often the reference of such a sample is improved
-/// depends on the sample, and single shapes are off by 40 %.
-const MOST_LOUD: f64 = 0.2;
+/// A larger share of loud samples makes a prediction uncertain where latents have a slab and all states are walked: how often
+/// the reference of such a sample is improved depends on the sample, and single shapes are off by 40 %.
+const MOST_LOUD: f64 = 0.1;
 /// States of all of these samples together that are looked at, at most: fewer samples of large models.
 const PATIENCE: u64 = 4_000_000;
+/// The same for multiply-adds of draws.
+const PATIENCE_OF_DRAWS: u64 = 1_000_000_000;
+/// Fewer say little about an average.
+const FEWEST_SAMPLES: u64 = 10;
 
 /// A processor core.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,28 +76,40 @@ pub struct Weights {
     pub kind: Kind,
     /// Of the integers of its dictionary, if it is one of integers.
     pub width: Option<Width>,
+    /// How posteriors are found.
+    pub method: Method,
     /// Instructions for each count.
-    pub projection: [f64; PROJECTION],
+    pub projection: &'static [f64],
     /// Instructions for each count.
-    pub selection: [f64; SELECTION],
+    pub selection: &'static [f64],
     /// Instructions for each count, of a sample whose factors are kept.
-    pub kept: [f64; KEPT],
-    /// Of one that is walked, but not loud.
-    pub posterior: [f64; POSTERIOR],
+    pub kept: &'static [f64],
+    /// Of one that is neither that nor loud.
+    pub walked: &'static [f64],
     /// Of one that is.
-    pub loud: [f64; POSTERIOR],
+    pub loud: &'static [f64],
     /// Of the dearest of all, as if it had as many counts as it can: above all that were measured.
-    pub worst: [f64; POSTERIOR],
+    pub worst: &'static [f64],
     /// Bytes for each count, above all that were measured.
-    pub stack: [f64; STACK],
-    /// Flash of a library for this kind alone, as far as `spk_init` and `spk_process` need it, in bytes.
+    pub stack: &'static [f64],
+    /// Flash of a library for this kind and method alone, as far as setting up and `spk_process` need it, in bytes.
     pub text_bytes: u32,
-    /// The shapes it was fitted to: smallest and largest D, H, H', gamma.
-    pub range: [[usize; 2]; 4],
+    /// The shapes it was fitted to: the smallest and the largest of [`Counts::sizes`].
+    pub range: &'static [[u64; 2]],
+}
+
+impl Weights {
+    fn of_way(&self, way: Way) -> &'static [f64] {
+        match way {
+            Way::Kept => self.kept,
+            Way::Walked => self.walked,
+            Way::Loud => self.loud,
+        }
+    }
 }
 
 /// What a model takes on one core.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Prediction {
     /// Where.
     pub core: Core,
@@ -107,8 +123,8 @@ pub struct Prediction {
     pub arena_bytes: usize,
     /// Deepest stack, in bytes.
     pub stack_bytes: u32,
-    /// Whether the shape is among those that were measured, not beyond them, and most samples are not loud.
-    pub is_within_fit: bool,
+    /// What is unlike all that was measured, in words; nothing if the prediction is as good as others.
+    pub beyond: Option<String>,
 }
 
 impl Prediction {
@@ -124,78 +140,100 @@ pub struct Predictor {
     counts: Counts,
     samples: Vec<OfSample>,
     weights: Vec<Weights>,
-    shape: spikelet::Shape,
+    arena_bytes: usize,
 }
 
 impl Predictor {
     /// Draws samples of the model and counts what they take; the error says why nothing can be predicted.
     ///
     /// ```
+    /// use spikelet::{Engine, Gibbs, Kind};
     /// use spikelet_trainer::predict::{Core, Predictor};
     /// let model = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().model();
-    /// let predictor = Predictor::new(&model).unwrap();
-    /// let found = predictor.on(Core::find("m4f").unwrap()).unwrap();
+    /// let on = |engine| Predictor::new(&model, engine).unwrap().on(Core::find("m4f").unwrap()).unwrap();
+    /// let found = on(Engine::Truncated);
     /// assert!(found.instructions() < 5000.0 && found.worst > found.instructions());
+    /// let drawn = on(Engine::Gibbs(Gibbs::new(Kind::Gsc, 50)));
+    /// assert!(drawn.instructions() > 5.0 * found.instructions());
     /// ```
-    pub fn new(model: &Model<'_, f32>) -> Result<Self> {
-        if let Some(what) = not_fitted(model) {
+    pub fn new(model: &Model<'_, f32>, engine: Engine) -> Result<Self> {
+        let count = match engine {
+            Engine::Truncated => (PATIENCE / model.shape.states().max(1)).min(SAMPLES),
+            Engine::Gibbs(settings) => {
+                let each = model.gibbs_operations(&settings).total().max(1);
+                (PATIENCE_OF_DRAWS / each).clamp(FEWEST_SAMPLES, SAMPLES)
+            }
+        };
+        if count < FEWEST_SAMPLES {
+            let what = format!("{} states are too many to predict what a sample costs", model.shape.states());
+            let advice = "use a smaller --selected or --max-active, or --engine gibbs";
+            return Err(Error::input(what, "the model", advice));
+        }
+        Self::of_first(count, model, engine)
+    }
+
+    /// The same from the first `count` samples that the model draws.
+    pub fn of_first(count: u64, model: &Model<'_, f32>, engine: Engine) -> Result<Self> {
+        if let Some(what) = not_fitted(model, engine) {
             let advice = "measure it: examples/firmware-rust says how to put a model in firmware";
             return Err(Error::input(format_args!("no cost is known of {what}"), "the model", advice));
         }
-        let states = model.shape.states();
-        let count = (PATIENCE / states.max(1)).min(SAMPLES);
-        if count < 10 {
-            let what = format!("{states} states are too many to predict what a sample costs");
-            return Err(Error::input(what, "the model", "use a smaller --selected or --max-active"));
-        }
-        let mut memory = vec![0.0; model.arena_len()];
-        let mut inference = Inference::new(*model, &mut memory)
-            .map_err(|error| Error::run(error, "the model", "report this as a bug"))?;
+        let (counts, mut memory) = (Counts::new(model, engine), Vec::new());
+        let mut inference = counts.inference(model, &mut memory)?;
         let samples: Result<Vec<_>> =
-            (0..count).map(|number| Counts::of_sample(&mut inference, &draw(model, SEED, number))).collect();
-        let weights = weights(model).copied().collect();
-        Ok(Self { counts: Counts::new(model), samples: samples?, weights, shape: model.shape })
+            (0..count).map(|number| counts.of_sample(&mut inference, &draw(model, SEED, number))).collect();
+        let weights = weights(model, engine).copied().collect();
+        Ok(Self { counts, samples: samples?, weights, arena_bytes: engine.state_bytes(model.shape) })
     }
 
     /// The share of loud samples.
     pub fn loud(&self) -> f64 {
-        self.samples.iter().filter(|sample| sample.is_loud()).count() as f64 / self.samples.len() as f64
+        self.samples.iter().filter(|sample| sample.way == Way::Loud).count() as f64
+            / self.samples.len() as f64
     }
 
     /// On this core.
     pub fn on(&self, core: Core) -> Option<Prediction> {
         let weights = self.weights.iter().find(|weights| weights.core == core.name)?;
         let counts = &self.counts;
-        let posteriors = self.samples.iter().map(|&sample| match sample.way {
-            Way::Kept | Way::Made => dot(&weights.kept, &counts.kept(sample)),
-            Way::Walked => dot(&weights.posterior, &counts.posterior(sample)),
-            Way::Loud => dot(&weights.loud, &counts.posterior(sample)),
-        });
-        let posterior = posteriors.sum::<f64>() / self.samples.len() as f64;
+        let posteriors = self.samples.iter().map(|sample| dot(weights.of_way(sample.way), &sample.counts));
+        let posterior = posteriors.clone().sum::<f64>() / self.samples.len() as f64;
+        // Far from all that was measured, what was fitted to the dearest may lie below a sample.
+        let dearest = posteriors.fold(dot(weights.worst, &counts.most), f64::max);
         let stages = [
-            dot(&weights.projection, &counts.projection),
-            dot(&weights.selection, &counts.selection),
+            dot(weights.projection, &counts.projection),
+            dot(weights.selection, &counts.selection),
             posterior,
         ];
-        let worst = stages[0] + stages[1] + dot(&weights.worst, &counts.posterior(counts.most()));
-        let spikelet::Shape { dims, latents, selected, max_active, .. } = self.shape;
-        let sizes = [dims, latents, selected, max_active].into_iter().zip(weights.range);
-        let is_within = { sizes }.all(|(n, [least, most])| (least..=most).contains(&n));
+        let worst = stages[0] + stages[1] + dearest;
         Some(Prediction {
             core,
             stages,
             worst,
             text_bytes: weights.text_bytes,
-            arena_bytes: state_bytes(self.shape),
-            stack_bytes: dot(&weights.stack, &counts.stack).ceil() as u32,
-            is_within_fit: is_within && self.loud() <= MOST_LOUD,
+            arena_bytes: self.arena_bytes,
+            stack_bytes: dot(weights.stack, &counts.stack).ceil() as u32,
+            beyond: self.beyond(weights),
         })
+    }
+
+    /// What is unlike all that was measured.
+    fn beyond(&self, weights: &Weights) -> Option<String> {
+        let sizes = self.counts.sizes.iter().zip(weights.range);
+        let far = { sizes }.find_map(|(&(name, size), &[least, most])| {
+            let is_like = (least..=most).contains(&size);
+            (!is_like).then(|| format!("{size} {name}, where {least} to {most} were measured"))
+        });
+        let is_uncertain = weights.kind.has_slab() && weights.method == Method::Grown;
+        let is_loud = is_uncertain && self.loud() > MOST_LOUD;
+        far.or_else(|| is_loud.then(|| "many samples of its own are loud".into()))
     }
 }
 
-fn weights(model: &Model<'_, f32>) -> impl Iterator<Item = &'static Weights> + use<> {
-    let (kind, width) = (model.shape.kind, width(model));
-    table::WEIGHTS.iter().filter(move |weights| weights.kind == kind && weights.width == width)
+fn weights(model: &Model<'_, f32>, engine: Engine) -> impl Iterator<Item = &'static Weights> + use<> {
+    let (kind, width, method) = (model.shape.kind, width(model), Method::of(model, engine));
+    { table::WEIGHTS.iter() }
+        .filter(move |weights| weights.kind == kind && weights.width == width && weights.method == method)
 }
 
 fn width(model: &Model<'_, f32>) -> Option<Width> {
@@ -206,21 +244,23 @@ fn width(model: &Model<'_, f32>) -> Option<Width> {
 }
 
 /// Why nothing is known of a model, in words that follow "no cost is known of".
-fn not_fitted(model: &Model<'_, f32>) -> Option<String> {
+fn not_fitted(model: &Model<'_, f32>, engine: Engine) -> Option<String> {
     let kind = model.shape.kind;
-    if kind.is_sampled() {
-        return Some("models that can only be sampled".into());
-    }
-    if weights(model).next().is_none() {
+    if weights(model, engine).next().is_none() {
         let integers = if width(model).is_some() { ", whose dictionary is one of integers" } else { "" };
-        return Some(format!("models of kind {}{integers}", format!("{kind:?}").to_lowercase()));
+        let method = match Method::of(model, engine) {
+            Method::Grown => "",
+            Method::Table => ", whose states are in a table",
+            Method::Chains => ", sampled",
+        };
+        return Some(format!("models of kind {}{integers}{method}", format!("{kind:?}").to_lowercase()));
     }
-    if matches!(model.states, States::Table(_)) {
-        return Some("tables of states".into());
+    if matches!(engine, Engine::Gibbs(settings) if settings.start == Start::Best) {
+        return Some("chains that start at the best of all states".into());
     }
     let is_own = match kind {
         Kind::Gsc => matches!(model.selection, Selection::Singleton),
-        Kind::Bsc => matches!(model.selection, Selection::Cosine { .. }),
+        Kind::Bsc | Kind::Ssmca => matches!(model.selection, Selection::Cosine { .. }),
         _ => matches!(model.selection, Selection::Bound),
     };
     (!is_own).then(|| "this way of preselecting".into())
@@ -228,5 +268,6 @@ fn not_fitted(model: &Model<'_, f32>) -> Option<String> {
 
 /// Instructions, from their weights and counts.
 pub fn dot(weights: &[f64], counts: &[f64]) -> f64 {
+    debug_assert_eq!(weights.len(), counts.len(), "weights of other counts: fit again");
     weights.iter().zip(counts).map(|(weight, count)| weight * count).sum()
 }

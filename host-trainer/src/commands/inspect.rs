@@ -3,12 +3,13 @@
 use super::model_file::{ModelFile, arena_bytes, names};
 use super::output::{print, printable};
 use super::processor::{Cores, Load, OnCore, Processor};
+use super::sampling::Sampling;
 use crate::{Error, Result};
 use serde::Serialize;
 use spikelet::blob::{ALIGN, Blob, ENTRY_LEN, Kind, Slab, VERSION};
 use spikelet::model::{Model, StateTable, States};
 use spikelet::stream::stream_bytes;
-use spikelet::{Gibbs, gibbs_state_bytes};
+use spikelet::{Engine, Gibbs, gibbs_state_bytes};
 use std::path::PathBuf;
 
 /// Show what a model is, and what it costs in flash, RAM and operations
@@ -16,12 +17,13 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Operations are multiply-adds per sample, at most; a loud sample (far above the noise) takes the refinement on top.
 Instructions on a core are predicted from measured ones, for samples as the model itself draws them; \"at worst\" lies above
-all that were measured, which is no proof. Flash is the model and a library for its kind alone. Emulators count
-instructions, not cycles: see --cpi.
+all that were measured, which is no proof. \"a guess\" says what is unlike all that was measured. Flash is the model and a
+library for its kind alone. Emulators count instructions, not cycles: see --cpi.
 
 Example:
   spikelet inspect model.spk
   spikelet inspect model.spk --core m4f --clock 168MHz --rate 16000
+  spikelet inspect model.spk --core m7 --engine gibbs --sweeps 50
   spikelet inspect model.spk --json")]
 pub(super) struct Inspect {
     /// The model, made by `spikelet import`
@@ -32,6 +34,8 @@ pub(super) struct Inspect {
     json: bool,
     #[command(flatten)]
     processor: Processor,
+    #[command(flatten)]
+    sampling: Sampling,
 }
 
 /// The JSON object; names are part of the interface.
@@ -103,14 +107,19 @@ pub(super) struct Sampled {
 }
 
 impl Sampled {
-    fn new(model: &Model<'_, f32>) -> Option<Self> {
+    fn new(model: &Model<'_, f32>, engine: Engine) -> Option<Self> {
         if matches!(model.states, States::Table(table) if table.full_slab) {
             return None;
         }
-        let operations = |sweeps| model.gibbs_operations(&Gibbs::new(model.shape.kind, sweeps));
-        let (usual, one_more) = (operations(Gibbs::SWEEPS), operations(Gibbs::SWEEPS + 1));
+        let settings = match engine {
+            Engine::Gibbs(settings) => settings,
+            Engine::Truncated => Gibbs::new(model.shape.kind, Gibbs::SWEEPS),
+        };
+        let operations = |sweeps| model.gibbs_operations(&Gibbs { sweeps, ..settings });
+        let sweeps = settings.sweeps;
+        let (usual, one_more) = (operations(sweeps), operations(sweeps.saturating_add(1)));
         Some(Self {
-            sweeps: Gibbs::SWEEPS,
+            sweeps,
             operations: usual.total(),
             operations_refinement: usual.refinement,
             operations_per_sweep: one_more.total() - usual.total(),
@@ -123,9 +132,10 @@ impl Inspect {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
         let blob = file.blob()?;
-        let cores = self.processor.predict(&blob)?;
+        let engine = self.sampling.checked(&blob.model(), None)?;
+        let cores = self.processor.predict(&blob, engine)?;
         let rows = cores.rows();
-        let facts = Facts::new(&blob, cores);
+        let facts = Facts::new(&blob, engine, cores);
         if self.json {
             let text = serde_json::to_string_pretty(&facts).map_err(|cause| {
                 Error::run(format_args!("no JSON ({cause})"), self.model.display(), "report this as a bug")
@@ -137,7 +147,7 @@ impl Inspect {
 }
 
 impl<'a> Facts<'a> {
-    pub fn new(blob: &Blob<'a>, cores: Cores) -> Self {
+    pub fn new(blob: &Blob<'a>, engine: Engine, cores: Cores) -> Self {
         let model = blob.model();
         let (shape, operations) = (model.shape, model.operations());
         let [grown, table] = costs(blob);
@@ -165,7 +175,7 @@ impl<'a> Facts<'a> {
                 posterior: operations.posterior,
             },
             operations_refinement: operations.refinement,
-            gibbs: Sampled::new(&model),
+            gibbs: Sampled::new(&model, engine),
             grown,
             table,
             cores: cores.on_core,

@@ -6,8 +6,8 @@
 use crate::predict::{CORES, Core, Prediction, Predictor};
 use crate::{Error, Result};
 use serde::Serialize;
-use spikelet::Blob;
 use spikelet::frame::Form;
+use spikelet::{Blob, Engine};
 
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Processor {
@@ -41,6 +41,8 @@ pub(super) struct OnCore {
     pub stack_bytes: u32,
     /// Whether shapes like this were measured.
     pub within_fit: bool,
+    /// What is not like them.
+    pub beyond: Option<String>,
 }
 
 /// In JSON: what a stream takes of one core.
@@ -68,8 +70,8 @@ pub(super) struct Cores {
 
 impl Processor {
     /// Predictions for the cores asked for. A model that nothing is known of is an error only if a core was named.
-    pub fn predict(&self, blob: &Blob<'_>) -> Result<Cores> {
-        let predictor = match Predictor::new(&blob.model()) {
+    pub fn predict(&self, blob: &Blob<'_>, engine: Engine) -> Result<Cores> {
+        let predictor = match Predictor::new(&blob.model(), engine) {
             Ok(predictor) => predictor,
             Err(error) if self.core.is_some() => return Err(error),
             Err(error) => {
@@ -131,7 +133,8 @@ impl OnCore {
             text_bytes: prediction.text_bytes,
             arena_bytes: prediction.arena_bytes,
             stack_bytes: prediction.stack_bytes,
-            within_fit: prediction.is_within_fit,
+            within_fit: prediction.beyond.is_none(),
+            beyond: prediction.beyond.clone(),
         }
     }
 }
@@ -143,7 +146,7 @@ impl Cores {
             .on_core
             .iter()
             .map(|on| {
-                let beyond = if on.within_fit { "" } else { " (unlike anything measured)" };
+                let beyond = on.beyond.as_ref().map_or(String::new(), |why| format!(" (a guess: {why})"));
                 let bytes = format!("flash {}, stack {} bytes", on.flash_bytes, on.stack_bytes);
                 let text = format!(
                     "{} instructions, at worst {}; {bytes}{beyond}",

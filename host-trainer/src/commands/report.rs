@@ -27,6 +27,7 @@ use crate::{Error, Result, files};
 use description::Description;
 use examples::Sample;
 use page::{escaped, hint, note, section};
+use spikelet::Engine;
 use spikelet::blob::Blob;
 use spikelet::model::Dictionary;
 use std::io::Write;
@@ -88,7 +89,10 @@ impl Report {
         if let Some(blob) = &blob {
             self.check_same(told, blob, model_path)?;
         }
-        let facts = blob.as_ref().map(|blob| Ok(Facts::new(blob, Processor::default().predict(blob)?)));
+        let facts = blob.as_ref().map(|blob| {
+            let engine = Engine::of_kind(blob.kind());
+            Ok(Facts::new(blob, engine, Processor::default().predict(blob, engine)?))
+        });
         let facts = facts.transpose()?;
         let stem = self.description.file_stem().unwrap_or_default().to_string_lossy();
         let mut body = origin::head(told, &stem, facts.as_ref()) + "<main>\n";

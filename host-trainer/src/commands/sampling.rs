@@ -71,8 +71,23 @@ impl Sampling {
         self.start == Some(StartName::Best)
     }
 
-    /// The engine, for a model as it was truncated; with sampling, `max_active` is what the user said about it.
+    /// The engine, for a model as it was truncated; with sampling, `max_active` is what the user said about it. Points out
+    /// that sampling may be the better choice.
     pub fn engine(&self, model: &Model<'_, f32>, max_active: Option<usize>) -> Result<Engine> {
+        let engine = self.checked(model, max_active)?;
+        let states = model.shape.states();
+        if engine == Engine::Truncated && self.engine.is_none() && states > MANY_STATES {
+            // Such models were learned by sampling, or imported without a thought of what they take.
+            let _ = writeln!(
+                std::io::stderr(),
+                "note: every point has {states} states; --engine gibbs draws from them, or choose a smaller --max-active"
+            );
+        }
+        Ok(engine)
+    }
+
+    /// [`Sampling::engine`] without a word.
+    pub fn checked(&self, model: &Model<'_, f32>, max_active: Option<usize>) -> Result<Engine> {
         let kind = model.shape.kind;
         if !self.is_chosen(model) {
             if kind.is_sampled() {
@@ -80,14 +95,6 @@ impl Sampling {
                 return Err(Error::input(what, "--engine", "leave it away, or choose gibbs"));
             }
             self.refuse_flags()?;
-            let states = model.shape.states();
-            if self.engine.is_none() && states > MANY_STATES {
-                // Such models were learned by sampling, or imported without a thought of what they take.
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "note: every point has {states} states; --engine gibbs draws from them, or choose a smaller --max-active"
-                );
-            }
             return Ok(Engine::Truncated);
         }
         if matches!(model.states, States::Table(table) if table.full_slab) {

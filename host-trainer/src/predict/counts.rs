@@ -1,192 +1,256 @@
 //! What a sample takes instructions for, counted: how often each piece of the inference runs. A core's instructions are
 //! a weighted sum of these counts ([`super::table`] has the weights).
 //!
-//! Most counts follow from the shape. Two depend on the sample: the way it goes ([`Way`]), and how many states have weight,
-//! for the others get no exponential.
+//! | module | counts of the posterior |
+//! |---|---|
+//! | `grown` | all states, their matrices made on the way or kept |
+//! | `tabled` | all states, their matrices in a table |
+//! | `chains` | draws |
+//! | `segments` | what such a draw takes where only the strongest spike-and-slab latent counts |
+//!
+//! Projection and selection are the same for all of them.
 
-use super::draw::is_loud;
+mod chains;
+mod grown;
+mod segments;
+mod tabled;
+
+use super::draw::{is_far, is_loud};
 use crate::{Error, Result};
-use spikelet::math::binomial;
-use spikelet::model::{Model, Noise, PANEL, Selection};
-use spikelet::{Inference, Shape};
-
-/// Counts of the projection.
-pub const PROJECTION: usize = 5;
-/// Counts of the selection.
-pub const SELECTION: usize = 4;
-/// Counts of the posterior, of a quiet sample or of a loud one.
-pub const POSTERIOR: usize = 16;
-/// Counts of the posterior of a sample whose factors are kept.
-pub const KEPT: usize = 13;
-/// Counts of the stack.
-pub const STACK: usize = 2;
+use chains::Chains;
+use grown::Seen;
+use spikelet::math::{Real, binomial};
+use spikelet::model::{Dictionary, Model, Noise, PANEL, Selection, States};
+use spikelet::{Detail, Engine, Gibbs, Inference, Shape};
 
 /// A state that is less probable has no weight: 2^-25 for a rounding unit, and room for a thousand of them.
 const NO_WEIGHT: f32 = 3e-11;
 
-/// Counts of a model, for any sample.
-#[derive(Clone, Copy, Debug)]
-pub struct Counts {
-    shape: Shape,
-    /// See [`PROJECTION`].
-    pub projection: [f64; PROJECTION],
-    /// See [`SELECTION`].
-    pub selection: [f64; SELECTION],
-    /// See [`STACK`].
-    pub stack: [f64; STACK],
-    /// Products of the Gram matrix of a sample's latents, where it is not stored: with the same noise in all dimensions, and
-    /// with other noise.
-    gram: [f64; 2],
+/// A latent that is as probable is on in all states with weight.
+const SURELY: f32 = 1.0 - 1e-6;
+
+/// How posteriors are found: each has weights of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// All states, their matrices made on the way.
+    Grown,
+    /// All states, their matrices in a table.
+    Table,
+    /// Draws.
+    Chains,
+}
+
+impl Method {
+    /// That of a model with an engine.
+    pub fn of(model: &Model<'_, f32>, engine: Engine) -> Self {
+        match (engine, model.states) {
+            (Engine::Gibbs(_), _) => Self::Chains,
+            (Engine::Truncated, States::Table(_)) => Self::Table,
+            (Engine::Truncated, States::Grown) => Self::Grown,
+        }
+    }
 }
 
 /// How the posterior of a sample is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// With the factors of the sample before.
+    /// With factors that are kept, from the sample before or for the next one.
     Kept,
-    /// With factors that are made for it, and kept.
-    Made,
-    /// By a walk that makes them on its way.
+    /// Without.
     Walked,
     /// The same around a reference state.
     Loud,
 }
 
-/// What a sample adds to them.
-#[derive(Clone, Copy, Debug)]
+/// The posterior of one sample.
+#[derive(Clone, Debug)]
 pub struct OfSample {
     /// Its way.
     pub way: Way,
-    /// States with weight.
-    pub weighty: f64,
+    /// Counts of that way.
+    pub counts: Vec<f64>,
 }
 
-impl OfSample {
-    /// Whether it needs a reference state.
-    pub fn is_loud(self) -> bool {
-        self.way == Way::Loud
+/// Counts of a model, for any sample.
+#[derive(Clone, Debug)]
+pub struct Counts {
+    /// How posteriors are found.
+    pub method: Method,
+    /// Of the projection.
+    pub projection: Vec<f64>,
+    /// Of the selection.
+    pub selection: Vec<f64>,
+    /// Of the stack.
+    pub stack: Vec<f64>,
+    /// Of the dearest posterior.
+    pub most: Vec<f64>,
+    /// Sizes that tell whether a shape is like others: names and numbers.
+    pub sizes: Vec<(&'static str, u64)>,
+    facts: Facts,
+    engine: Engine,
+}
+
+/// What the modules count from.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    shape: Shape,
+    full_slab: bool,
+    /// Whether slabs have a mean other than zero.
+    has_mean: bool,
+    /// Whether every dimension has noise of its own.
+    diagonal_noise: bool,
+    /// Products of the Gram matrix of a sample's latents, where it is not stored: with the same noise in all dimensions,
+    /// and with other noise.
+    gram: [f64; 2],
+}
+
+impl Facts {
+    /// D, H, H', gamma.
+    fn sizes(&self) -> [f64; 4] {
+        let Shape { dims, latents, selected, max_active, .. } = self.shape;
+        [dims, latents, selected, max_active].map(|n| n as f64)
     }
 
-    /// Whether its factors are kept.
-    pub fn is_kept(self) -> bool {
-        matches!(self.way, Way::Kept | Way::Made)
+    /// States with `k` on of the preselected but `some`.
+    fn of_size(&self, k: usize, some: usize) -> f64 {
+        binomial(self.shape.selected.saturating_sub(some) as u64, k as u64) as f64
+    }
+
+    /// Latents that results are made for beside the preselected ones: singletons or, without, zeros.
+    fn outside(&self) -> [f64; 2] {
+        let [_, h, ..] = self.sizes();
+        if self.shape.singletons { [h, 0.0] } else { [0.0, h] }
     }
 }
 
 impl Counts {
     /// Of a model.
-    pub fn new(model: &Model<'_, f32>) -> Self {
+    pub fn new(model: &Model<'_, f32>, engine: Engine) -> Self {
         let shape = model.shape;
-        let [d, h, s] = [shape.dims, shape.latents, shape.selected].map(|n| n as f64);
+        let facts = Facts {
+            shape,
+            full_slab: matches!(model.states, States::Table(table) if table.full_slab),
+            has_mean: model.slab_mean.iter().any(|&mean| mean != 0.0),
+            diagonal_noise: matches!(model.noise, Noise::Diagonal(_)),
+            gram: gram(model),
+        };
+        let [d, h, s, _] = facts.sizes();
         let panels = shape.latents.div_ceil(PANEL) as f64;
-        let full = if matches!(model.noise, Noise::Full(_)) { d * d } else { 0.0 };
-        let scored = match model.selection {
-            Selection::Bound | Selection::Independent { .. } => d * panels,
+        let full = if matches!(model.noise, Noise::Full(_)) { d } else { 0.0 };
+        let scored = match (model.selection, model.dictionary) {
+            (Selection::Bound | Selection::Independent { .. }, Dictionary::Float(_)) => d * panels,
+            // Latent by latent: none is there to fill a panel.
+            (Selection::Bound | Selection::Independent { .. }, Dictionary::Integer(_)) => d * h,
             _ => 0.0,
         };
+        let method = Method::of(model, engine);
         // The list is sorted: the first S latents go half way through it, of the others S ln(H / S) come in.
         let moves = s * s * (0.25 + 0.5 * (h / s).ln());
-        Self {
-            shape,
-            projection: [1.0, d, panels, d * panels, full],
-            selection: [1.0, h, moves, scored],
-            stack: [1.0, shape.max_active.saturating_sub(3) as f64],
-            gram: match (model.gram, model.noise) {
-                _ if shape.kind.is_maximal() => [0.0; 2],
-                (Some(_), _) => [0.0; 2],
-                (None, Noise::Shared(_)) => [s * (s - 1.0) / 2.0 * d, 0.0],
-                (None, _) => [0.0, s * (s - 1.0) / 2.0 * d],
-            },
-        }
+        let mut selection = vec![1.0, h, moves, scored];
+        let mut sizes = vec![
+            ("dimensions", shape.dims as u64),
+            ("latents", shape.latents as u64),
+            ("selected", shape.selected as u64),
+        ];
+        let most = match engine {
+            Engine::Gibbs(settings) => {
+                // Each one chosen at random is looked for among those in order.
+                selection.push(f64::from(settings.extra) * s);
+                Chains::most(&facts, &settings)
+            }
+            Engine::Truncated => {
+                sizes.extend([("on at once", shape.max_active as u64), ("states", shape.states())]);
+                if method == Method::Table { tabled::most(&facts) } else { grown::most(&facts) }
+            }
+        };
+        let stack =
+            vec![1.0, if method == Method::Grown { shape.max_active.saturating_sub(3) as f64 } else { 0.0 }];
+        let projection = vec![1.0, d, panels, d * panels, full, full * d];
+        Self { method, projection, selection, stack, most, sizes, facts, engine }
     }
 
-    /// States with as many latents on as can be, and with fewer.
-    fn states(&self) -> [f64; 2] {
-        let Shape { selected, max_active, .. } = self.shape;
-        let of_size = |k: usize| binomial(selected as u64, k as u64) as f64;
-        [of_size(max_active), (0..max_active).map(of_size).sum()]
+    /// An inference to count samples of, in memory that is made as long as it takes.
+    pub fn inference<'m>(
+        &self,
+        model: &Model<'m, f32>,
+        memory: &'m mut Vec<f32>,
+    ) -> Result<Inference<'m, f32>> {
+        let engine = match self.engine {
+            // Every sweep shows its state, and draws the same as if it did not count.
+            Engine::Gibbs(settings) => Engine::Gibbs(Gibbs { burn_in: 0, thinning: 1, ..settings }),
+            Engine::Truncated => Engine::Truncated,
+        };
+        *memory = vec![0.0; engine.arena_len(model.shape, Detail::Marginals)];
+        Inference::with_engine(*model, memory, Detail::Marginals, engine)
+            .map_err(|error| Error::run(error, "the model", "report this as a bug"))
     }
 
-    /// Of the posterior of a sample whose factors are kept.
-    pub fn kept(&self, sample: OfSample) -> [f64; KEPT] {
-        let [h, s] = [self.shape.latents, self.shape.selected].map(|n| n as f64);
-        let [leaves, inner] = self.states();
-        let made = |count: f64| if sample.way == Way::Made { count } else { 0.0 };
-        [
-            1.0,
-            h,
-            s,
-            s * s,
-            leaves,
-            inner,
-            sample.weighty,
-            made(1.0),
-            made(s * s),
-            made(leaves),
-            made(inner),
-            made(self.gram[0]),
-            made(self.gram[1]),
-        ]
-    }
-
-    /// Of the posterior of a sample.
-    pub fn posterior(&self, sample: OfSample) -> [f64; POSTERIOR] {
-        let Shape { kind, max_active, .. } = self.shape;
-        let [d, h, s, a] =
-            [self.shape.dims, self.shape.latents, self.shape.selected, max_active].map(|n| n as f64);
-        let of_size = |k: usize| binomial(self.shape.selected as u64, k as u64) as f64;
-        let [leaves, inner] = self.states();
-        // States with more than three to come have branches of their own, and pairs of later latents in them.
-        let pairs: f64 = (1..max_active.saturating_sub(2)).map(|k| of_size(k + 2)).sum();
-        let is_searched = sample.is_loud() || leaves + inner >= s * s * s;
-        let on_states = if kind.is_maximal() { d * (leaves + inner) } else { 0.0 };
-        let loud = |count: f64| if sample.is_loud() { count } else { 0.0 };
-        [
-            1.0,
-            h,
-            s * s,
-            self.gram[0],
-            self.gram[1],
-            leaves,
-            inner,
-            sample.weighty,
-            pairs,
-            if is_searched { s * s * s } else { 0.0 },
-            on_states,
-            loud(1.0),
-            loud(d * a),
-            loud(d * s),
-            // Members of the reference are searched, and every subset of them is a walk of its own.
-            loud(a * s * (a + 8.0)),
-            loud(a.exp2() * s * s),
-        ]
-    }
-
-    /// A loud sample all of whose states have weight.
-    pub fn most(&self) -> OfSample {
-        let way = if self.shape.kind.is_maximal() { Way::Walked } else { Way::Loud };
-        OfSample { way, weighty: self.shape.states() as f64 }
-    }
-
-    /// Of one sample. `inference` is of the same model, and has seen the samples before.
-    pub fn of_sample(inference: &mut Inference<'_, f32>, sample: &[f32]) -> Result<OfSample> {
-        let model = *inference.model();
-        let before = inference.kept().to_vec();
-        inference.infer(sample).map_err(|error| {
+    /// Of one sample. `inference` is that of [`Counts::inference`], and has seen the samples before.
+    pub fn of_sample(&self, inference: &mut Inference<'_, f32>, sample: &[f32]) -> Result<OfSample> {
+        let refused = |error: spikelet::Error| {
             Error::run(
                 format_args!("a sample that the model draws cannot be inferred ({error})"),
                 "the model",
                 "check its noise and slab",
             )
-        })?;
+        };
+        let is_loud = is_loud(inference.model(), sample);
+        if let Engine::Gibbs(settings) = self.engine {
+            inference.project(sample).map_err(refused)?;
+            inference.select();
+            let counts =
+                Chains::of_sample(&self.facts, &settings, inference, sample, is_loud).map_err(refused)?;
+            // A chain is the same around a reference.
+            return Ok(OfSample { way: Way::Walked, counts });
+        }
+        let before = inference.kept().to_vec();
+        inference.infer(sample).map_err(refused)?;
+        let is_loud = is_loud || is_found_loud(inference);
+        let way = if is_loud { Way::Loud } else { Way::Walked };
+        if self.method == Method::Table {
+            return Ok(OfSample { way, counts: tabled::of_sample(&self.facts, inference, is_loud) });
+        }
+        let estimate = inference.estimate();
+        let on = estimate.map_latents.len();
+        let surely = estimate.activity.iter().filter(|&&activity| activity >= SURELY).count();
         let mut weighty = 0.0;
         inference.for_each_state(|_, probability| weighty += f64::from(u8::from(probability > NO_WEIGHT)));
-        let way = match inference.kept() {
-            [] if is_loud(&model, sample) => Way::Loud,
-            [] => Way::Walked,
-            kept if kept == before => Way::Kept,
-            _ => Way::Made,
+        let seen = Seen { weighty, on, surely };
+        let kept = inference.kept();
+        if !kept.is_empty() {
+            return Ok(OfSample { way: Way::Kept, counts: grown::kept(&self.facts, seen, kept != before) });
+        }
+        let kind = self.facts.shape.kind;
+        let counts = match (kind.has_slab(), kind.is_maximal()) {
+            (true, _) => grown::walked(&self.facts, seen, is_loud),
+            (_, false) => grown::switched(&self.facts, seen, is_loud),
+            (_, true) => grown::maximal(&self.facts, seen, is_far(inference.model(), sample)),
         };
-        Ok(OfSample { way, weighty })
+        Ok(OfSample { way, counts })
+    }
+}
+
+/// Whether the best state of a sample has a latent that is loud, which none is alone where latents cancel each other: the states
+/// are then walked once more.
+fn is_found_loud(inference: &Inference<'_, f32>) -> bool {
+    let (model, estimate) = (inference.model(), inference.estimate());
+    let mut on = estimate.map_latents.iter().zip(estimate.map_values);
+    on.any(|(&latent, &value)| {
+        let h = usize::from(latent);
+        let precision = model.slab_precision.get(h);
+        precision.is_some_and(|&precision| {
+            0.5 * value * value * (model.gram_diagonal[h] + precision) > f32::REFINE_ABOVE
+        })
+    })
+}
+
+fn gram(model: &Model<'_, f32>) -> [f64; 2] {
+    let [d, s] = [model.shape.dims, model.shape.selected].map(|n| n as f64);
+    let products = s * (s - 1.0) / 2.0 * d;
+    match (model.gram, model.noise) {
+        _ if model.shape.kind.is_maximal() => [0.0; 2],
+        (Some(_), _) => [0.0; 2],
+        (None, Noise::Shared(_)) => [products, 0.0],
+        (None, _) => [0.0, products],
     }
 }

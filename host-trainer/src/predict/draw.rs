@@ -81,6 +81,13 @@ pub fn is_loud(model: &Model<'_, f32>, sample: &[f32]) -> bool {
     })
 }
 
+/// Whether inference of maximal causes takes this sample for one that is far from zero.
+pub fn is_far(model: &Model<'_, f32>, sample: &[f32]) -> bool {
+    let weighted = weighted(&model.noise, sample);
+    let energy: f64 = weighted.iter().zip(sample).map(|(a, &y)| a * f64::from(y)).sum();
+    0.5 * energy > f64::from(f32::REFINE_ABOVE)
+}
+
 /// Sigma^-1 y.
 fn weighted(noise: &Noise<'_, f32>, sample: &[f32]) -> Vec<f64> {
     let sample = sample.iter().map(|&y| f64::from(y));

@@ -54,11 +54,79 @@ fn a_stream_takes_a_share_of_the_processor() {
     assert!((third["load"]["share"].as_f64().unwrap() / (share / 3.0) - 1.0).abs() < 1e-9);
 }
 
+/// Instructions on a Cortex-M4F.
+fn on_m4f(desk: &Desk, line: &str) -> [u64; 2] {
+    let facts = inspected(desk, &format!("{line} --core m4f"));
+    ["instructions", "instructions_worst"].map(|key| facts["cores"][0][key].as_u64().unwrap())
+}
+
+#[test]
+fn draws_take_as_long_as_there_are_sweeps() {
+    let desk = Desk::with_model();
+    let sampled = |rest: &str| on_m4f(&desk, &format!("model.spk --engine gibbs {rest}"));
+    let ([few, few_at_worst], [many, _]) = (sampled("--sweeps 20"), sampled("--sweeps 200"));
+    assert!(few_at_worst > few && (5 * few..10 * few).contains(&many), "{few} {many}");
+    // Each chain has a start and sweeps of its own.
+    let [two, _] = sampled("--sweeps 20 --chains 2");
+    assert!((3 * few / 2..2 * few).contains(&two), "{few} {two}");
+    let facts = inspected(&desk, "model.spk --engine gibbs --sweeps 20");
+    assert_eq!(facts["gibbs"]["sweeps"], 20);
+    assert_eq!(facts["cores"][0]["arena_bytes"], facts["gibbs"]["arena_bytes"]);
+
+    // What can only be sampled is, with the usual settings.
+    desk.array("positive.npy", &[4, 6], &(0..24).map(|i| f64::from(i % 5) + 0.1).collect::<Vec<_>>());
+    desk.good("import --model ssmca --w positive.npy --sigma2 0.1 --out ssmca.spk");
+    assert_eq!(on_m4f(&desk, "ssmca.spk"), on_m4f(&desk, "ssmca.spk --sweeps 100"));
+    assert!(!desk.run(&["inspect", "model.spk", "--sweeps", "20"]).status.success());
+}
+
+#[test]
+fn every_encoding_and_source_of_states_has_its_costs() {
+    let desk = Desk::with_model();
+    desk.array("positive.npy", &[4, 6], &(0..24).map(|i| f64::from(i % 5) + 0.1).collect::<Vec<_>>());
+    for kind in ["gsc", "bsc", "nmf", "mca", "ssmca"] {
+        desk.good(&format!("import --model {kind} --w positive.npy --sigma2 0.2 --out f32.spk"));
+        for encoding in ["i16", "i8"] {
+            desk.good(&format!("quantize f32.spk --encoding {encoding} --out {encoding}.spk"));
+            for engine in ["", "--engine gibbs --sweeps 10"] {
+                let line = format!("{encoding}.spk {engine}");
+                let facts = inspected(&desk, &line);
+                assert_eq!(facts["cores"].as_array().unwrap().len(), 5, "{kind} {line}");
+            }
+            std::fs::remove_file(desk.path(&format!("{encoding}.spk"))).unwrap();
+        }
+        std::fs::remove_file(desk.path("f32.spk")).unwrap();
+    }
+    desk.good("import --model gsc --w W.npy --sigma2 0.2 --max-active 2 --out grown.spk");
+    desk.good("import --model gsc --w W.npy --sigma2 0.2 --max-active 2 --states table --out table.spk");
+    assert_ne!(on_m4f(&desk, "grown.spk"), on_m4f(&desk, "table.spk"));
+    // Chains do not look at the table.
+    let chains = "--engine gibbs --sweeps 10";
+    assert_eq!(on_m4f(&desk, &format!("grown.spk {chains}")), on_m4f(&desk, &format!("table.spk {chains}")));
+}
+
+#[test]
+fn what_is_larger_than_all_that_was_measured_is_called_a_guess() {
+    let desk = Desk::with_model();
+    desk.array("wide.npy", &[2, 500], &(0..1000).map(|i| f64::from(i).sin()).collect::<Vec<_>>());
+    desk.good("import --model gsc --w wide.npy --sigma2 0.2 --out wide.spk");
+    let core = &inspected(&desk, "wide.spk --core m7")["cores"][0];
+    assert_eq!(core["within_fit"], false);
+    assert!(core["beyond"].as_str().unwrap().starts_with("500 latents, where "), "{core}");
+    assert!(desk.good("inspect wide.spk").contains("(a guess: 500 latents, where "));
+    // Beside the measured shapes, a prediction still grows with the shape.
+    desk.array("half.npy", &[2, 250], &(0..500).map(|i| f64::from(i).sin()).collect::<Vec<_>>());
+    desk.good("import --model gsc --w half.npy --sigma2 0.2 --out half.spk");
+    assert!(on_m4f(&desk, "wide.spk") > on_m4f(&desk, "half.spk"));
+}
+
 #[test]
 fn what_was_not_fitted_is_not_guessed() {
     let desk = Desk::with_model();
-    desk.good("import --model gsc --w W.npy --sigma2 0.01 --states table --max-active 2 --out table.spk");
-    let facts = inspected(&desk, "table.spk");
+    desk.good("import --model gsc --w W.npy --sigma2 0.01 --selection independent --out other.spk");
+    let facts = inspected(&desk, "other.spk");
     assert_eq!(facts["cores"].as_array().unwrap().len(), 0);
-    assert!(desk.good("inspect table.spk").contains("no cost is known of tables of states"));
+    assert!(desk.good("inspect other.spk").contains("no cost is known of this way of preselecting"));
+    let text = desk.good("inspect model.spk --engine gibbs --start best");
+    assert!(text.contains("no cost is known of chains that start at the best of all states"));
 }

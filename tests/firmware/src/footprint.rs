@@ -9,8 +9,11 @@
 #![no_std]
 #![no_main]
 
+mod settings;
+
 use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
+use settings::sampling;
 use spikelet_firmware::board::{entry, exit, paint_stack, print, print_value, stack_depth, stack_pointer};
 use spikelet_firmware::recording::{RECORDINGS, Recording};
 
@@ -93,10 +96,11 @@ fn measure(recording: &Recording) -> Result<(), i32> {
     // SAFETY: pointers and lengths belong together, and nothing but the state uses MEMORY.
     unsafe {
         ok(spk_inspect(blob, blob_len, &mut info))?;
-        if recording.is_sampled() {
+        if let Some(sampling) = sampling(recording) {
             let mut settings = Gibbs::default();
-            ok(spk_gibbs_settings(blob, blob_len, 10, &mut settings))?;
-            (settings.chains, settings.extra, settings.seed) = (2, 1, 1);
+            ok(spk_gibbs_settings(blob, blob_len, sampling.sweeps, &mut settings))?;
+            (settings.chains, settings.extra, settings.seed) = (sampling.chains, sampling.extra, 1);
+            settings.start = u32::from(sampling.is_random); // SPK_START_GREEDY, SPK_START_RANDOM
             let len = size_of_val(&*memory);
             ok(spk_init_gibbs(memory.cast(), len, blob, blob_len, &settings, &mut state))?;
             info.state_size = spk_gibbs_state_size(blob, blob_len);
@@ -105,7 +109,9 @@ fn measure(recording: &Recording) -> Result<(), i32> {
         }
     }
     let sample = buffer.get_mut(..info.dims as usize).unwrap_or_default();
-    for n in 0..recording.count(sample.len()) {
+    // Of many shapes a few samples will do; the third is a loud one.
+    let most = if cfg!(feature = "each") { 3 } else { usize::MAX };
+    for n in 0..recording.count(sample.len()).min(most) {
         recording.read(n, sample);
         // SAFETY: `state` was made above.
         ok(unsafe { spk_process(state, sample.as_ptr(), sample.len(), &mut estimate) })?;

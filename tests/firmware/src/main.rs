@@ -10,10 +10,12 @@
 #![no_std]
 #![no_main]
 
+mod settings;
 mod timer;
 
 use core::ffi::CStr;
-use spikelet::{Blob, Detail, Inference};
+use settings::sampling;
+use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind, Start};
 use spikelet_firmware::board::{entry, exit, print, print_value};
 use spikelet_firmware::recording::{RECORDINGS, Recording};
 use timer::{Clock, now};
@@ -52,7 +54,7 @@ fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<()
     let model = Blob::parse(recording.blob).map_err(|_| c"blob refused")?.model();
     let dims = model.shape.dims;
     let sample = buffer.get_mut(..dims).ok_or(c"MAX_DIMS is too small")?;
-    let engine = recording.engine(model.shape.kind);
+    let engine = engine(recording, model.shape.kind);
     let mut inference = Inference::with_engine(model, arena, Detail::Marginals, engine)
         .map_err(|_| c"ARENA_LEN is too small")?;
 
@@ -98,6 +100,17 @@ fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<()
     print_value(c" ", recording.blob.len() as u32);
     print(c"\n");
     Ok(())
+}
+
+fn engine(recording: &Recording, kind: Kind) -> Engine {
+    let Some(sampling) = sampling(recording) else { return Engine::Truncated };
+    Engine::Gibbs(Gibbs {
+        chains: sampling.chains,
+        start: if sampling.is_random { Start::Random } else { Start::Greedy },
+        extra: sampling.extra as u16,
+        seed: 1,
+        ..Gibbs::new(kind, sampling.sweeps)
+    })
 }
 
 #[inline(never)]

@@ -37,7 +37,7 @@ pub(super) fn cost(facts: &Facts<'_>) -> String {
 /// Instructions differ from core to core: a row for each.
 fn cores(facts: &Facts<'_>) -> String {
     if facts.cores.is_empty() {
-        return hint("Instructions on each core are predicted for spike-and-slab models in f32 only.");
+        return hint("What this model takes on a core was not measured, so there is no prediction.");
     }
     let row = |on: &OnCore| {
         let numbers = [on.instructions, on.instructions_worst].map(count);
