@@ -32,6 +32,8 @@ pub struct Found<T> {
     pub(crate) number: u64,
     /// Without a slab: how many of `order`, its first, the reference had on.
     pub(crate) members: u16,
+    /// With kept factors: how often the best state was searched, and a reference found.
+    pub(crate) rounds: [u8; 2],
 }
 
 impl<T: Real> Default for Found<T> {
@@ -47,6 +49,7 @@ impl<T: Real> Default for Found<T> {
             log_sum: zero,
             number: 0,
             members: 0,
+            rounds: [0; 2],
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::found::Found;
 use crate::gibbs::{self, Conditional, Draw};
 use crate::kept::serves;
 use crate::math::Real;
-use crate::model::{Model, Selection, States};
+use crate::model::{Kind, Model, Selection, States};
 use crate::project::{project, weigh};
 use crate::select::{score, singleton_scores, top};
 use crate::slices::copy;
@@ -153,6 +153,12 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
     #[doc(hidden)]
     pub fn kept(&self) -> &[u16] {
         &self.found.borrow().kept
+    }
+
+    /// For them, too: how often its last sample was searched for the best state, and given a reference.
+    #[doc(hidden)]
+    pub fn rounds(&self) -> [u8; 2] {
+        self.found.borrow().rounds
     }
 
     /// The whole way for one sample of D entries.
@@ -426,6 +432,11 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
 }
 
 impl<T: Real> Model<'_, T> {
+    /// Whether factors of states are kept for the next sample, as they are where states are few.
+    pub fn keeps_factors(&self) -> bool {
+        self.shape.kind == Kind::Gsc && serves(self)
+    }
+
     /// Numbers of memory that [`Inference::new`] asks for.
     pub fn arena_len(&self) -> usize {
         arena_len(self.shape, Detail::Marginals)

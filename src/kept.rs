@@ -108,7 +108,7 @@ pub(crate) fn posterior<T: Real>(
     };
 
     let state_bits = model.shape.state_bits();
-    let (mut energy, mut rounds) = (found.energy, 0);
+    let (mut energy, mut rounds, mut searches) = (found.energy, 0, 0u8);
     let (view, mut sums) = loop {
         let mut view = View::new(&block, latents);
         let (empty, most) = (view.bases[0] + largest_outside, T::HALF * energy);
@@ -121,6 +121,7 @@ pub(crate) fn posterior<T: Real>(
         if !is_quiet || !block.members.is_empty() {
             let mut walk = Walk::new(&view, Best::new(T::IMPOSSIBLE, T::ZERO));
             walk.search(latents, rows, max_active);
+            searches += 1;
             let best = walk.best;
             coefficients(best.path(), (&block, &view), latents, rows, max_active, arena.map_values);
             if rounds < ROUNDS && !block.is_settled(best.path(), arena.map_values) {
@@ -163,6 +164,7 @@ pub(crate) fn posterior<T: Real>(
     let results = Results { projection, activity, mean, variance };
     let mut conclusion = conclude(&outside, empty, &block, &mut sums, results);
     conclusion.log_sum += view.constant;
+    found.rounds = [searches, rounds as u8];
     found.settle(model, arena.projection, arena.map_values, energy, conclusion);
     true
 }

@@ -82,11 +82,9 @@ pub struct Weights {
     pub projection: &'static [f64],
     /// Instructions for each count.
     pub selection: &'static [f64],
-    /// Instructions for each count, of a sample whose factors are kept.
-    pub kept: &'static [f64],
-    /// Of one that is neither that nor loud.
+    /// Instructions for each count, of most samples.
     pub walked: &'static [f64],
-    /// Of one that is.
+    /// Of those that are loud, where that changes much.
     pub loud: &'static [f64],
     /// Of the dearest of all, as if it had as many counts as it can: above all that were measured.
     pub worst: &'static [f64],
@@ -101,7 +99,6 @@ pub struct Weights {
 impl Weights {
     fn of_way(&self, way: Way) -> &'static [f64] {
         match way {
-            Way::Kept => self.kept,
             Way::Walked => self.walked,
             Way::Loud => self.loud,
         }
@@ -249,7 +246,8 @@ fn not_fitted(model: &Model<'_, f32>, engine: Engine) -> Option<String> {
     if weights(model, engine).next().is_none() {
         let integers = if width(model).is_some() { ", whose dictionary is one of integers" } else { "" };
         let method = match Method::of(model, engine) {
-            Method::Grown => "",
+            Method::Kept => "",
+            Method::Grown => ", with as many states",
             Method::Table => ", whose states are in a table",
             Method::Chains => ", sampled",
         };

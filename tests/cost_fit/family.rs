@@ -20,21 +20,18 @@ impl Family {
         let first = words.next().unwrap_or_default();
         let kind = kinds.into_iter().find(|kind| kind.name() == first);
         let kind = kind.unwrap_or_else(|| panic!("{first}: no such kind"));
-        let mut family = Self { name: name.into(), kind, width: None, method: Method::Grown };
+        let method = if kind == ModelKind::Gsc { Method::Kept } else { Method::Grown };
+        let mut family = Self { name: name.into(), kind, width: None, method };
         for word in words {
             match word {
                 "i16" => family.width = Some(Width::I16),
                 "i8" => family.width = Some(Width::I8),
+                "deep" => family.method = Method::Grown,
                 "table" => family.method = Method::Table,
                 "gibbs" => family.method = Method::Chains,
                 other => panic!("{other}: neither integers nor a method"),
             }
         }
         family
-    }
-
-    /// The name of the library that runs it, which has all encodings.
-    pub fn library(&self) -> String {
-        self.name.replace("-i16", "").replace("-i8", "")
     }
 }

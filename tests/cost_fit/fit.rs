@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// The ways of a posterior, each with weights of its own.
-const WAYS: [Way; 3] = [Way::Kept, Way::Walked, Way::Loud];
+const WAYS: [Way; 2] = [Way::Walked, Way::Loud];
 
 /// The dearest of a few samples is not the dearest there can be: so much is added.
 const MARGIN: f64 = 1.3;
@@ -18,7 +18,7 @@ struct Fitted {
     projection: Vec<f64>,
     selection: Vec<f64>,
     /// By [`WAYS`]; empty where no sample goes.
-    ways: [Vec<f64>; 3],
+    ways: [Vec<f64>; 2],
     worst: Vec<f64>,
     stack: Vec<f64>,
 }
@@ -81,11 +81,10 @@ impl Fitted {
         let width = family.width.map_or("None".into(), |width| format!("Some(Width::{width:?})"));
         let mut row = format!("Weights {{ core: {core:?}, kind: Kind::{kind:?}, width: {width},");
         write!(row, "method: Method::{:?},", family.method).unwrap();
-        let [kept, walked, loud] = &self.ways;
+        let [walked, loud] = &self.ways;
         for (field, weights) in [
             ("projection", &self.projection),
             ("selection", &self.selection),
-            ("kept", kept),
             ("walked", walked),
             ("loud", loud),
             ("worst", &self.worst),
@@ -99,7 +98,7 @@ impl Fitted {
             [sizes.clone().min().unwrap(), sizes.max().unwrap()]
         });
         let range: Vec<_> = range.collect();
-        let text_bytes = read(&folder.join(format!("{}.{core}.text", family.library())));
+        let text_bytes = read(&folder.join(format!("{}.{core}.text", family.name)));
         writeln!(row, "text_bytes: {}, range: &{range:?} }},", text_bytes.trim()).unwrap();
         row
     }

@@ -47,6 +47,21 @@ const GRID: &[[usize; 4]] = &[
     [5, 8, 8, 8],
     [10, 10, 10, 10],
 ];
+/// More of those whose factors are not kept, with a slab.
+const DEEP: &[[usize; 4]] = &[
+    [6, 12, 8, 4],
+    [14, 22, 6, 4],
+    [18, 40, 9, 4],
+    [32, 30, 7, 4],
+    [8, 14, 7, 5],
+    [22, 26, 8, 5],
+    [28, 18, 12, 2],
+    [48, 16, 14, 2],
+    [12, 24, 11, 2],
+    [40, 20, 11, 3],
+    [12, 30, 5, 4],
+    [9, 12, 6, 6],
+];
 const UNSEEN: &[[usize; 4]] = &[[6, 9, 7, 3], [14, 28, 9, 3], [20, 36, 7, 4], [30, 20, 11, 2], [8, 7, 7, 7]];
 
 /// The same with so little noise that many samples are loud.
@@ -64,7 +79,7 @@ const LOUD: &[[usize; 4]] = &[
     [48, 24, 10, 2],
     [5, 6, 6, 6],
 ];
-const UNSEEN_LOUD: &[[usize; 4]] = &[[9, 14, 8, 3]];
+const UNSEEN_LOUD: &[[usize; 4]] = &[[9, 14, 8, 3], [7, 5, 5, 3], [11, 9, 7, 4]];
 
 /// With a table of states, which grows with the number of latents to the power of gamma.
 const TABLES: &[[usize; 4]] = &[
@@ -131,9 +146,22 @@ pub struct Case {
 
 /// All shapes of a family.
 pub fn cases(family: &Family, purpose: Purpose) -> Vec<Case> {
+    // Factors are kept of few states; with a slab, the others are another family.
+    let listed = |shapes: &[[usize; 4]]| {
+        let is_kept = |&[_, _, selected, max_active]: &[usize; 4]| selected <= 10 && max_active <= 3;
+        let of_family = |shape: &&[usize; 4]| match family.method {
+            Method::Kept => is_kept(shape),
+            Method::Grown => family.kind != ModelKind::Gsc || !is_kept(shape),
+            _ => true,
+        };
+        { shapes.iter() }.filter(of_family).map(|&shape| (shape, Engine::Truncated)).collect::<Vec<_>>()
+    };
     let [plain, loud] = match (family.method, purpose) {
-        (Method::Grown, Purpose::Fit) => [GRID, LOUD].map(listed),
-        (Method::Grown, Purpose::Check) => [UNSEEN, UNSEEN_LOUD].map(listed),
+        (Method::Grown, Purpose::Fit) if family.kind == ModelKind::Gsc => {
+            [listed(&[GRID, DEEP].concat()), listed(LOUD)]
+        }
+        (Method::Kept | Method::Grown, Purpose::Fit) => [GRID, LOUD].map(listed),
+        (Method::Kept | Method::Grown, Purpose::Check) => [UNSEEN, UNSEEN_LOUD].map(listed),
         (Method::Table, Purpose::Fit) => [TABLES, LOUD_TABLES].map(listed),
         (Method::Table, Purpose::Check) => [UNSEEN_TABLES, UNSEEN_LOUD_TABLES].map(listed),
         (Method::Chains, Purpose::Fit) => [CHAINS, LOUD_CHAINS].map(|cases| drawn(family.kind, cases)),
@@ -148,10 +176,6 @@ pub fn cases(family: &Family, purpose: Purpose) -> Vec<Case> {
     let plain = with_noise(plain, &[0.1, 0.02, 0.3, 0.01, 0.05]);
     let little: &[f64] = if purpose == Purpose::Fit { &[1e-3, 2e-4, 4e-3] } else { &[4e-3] };
     plain.chain(with_noise(loud, little)).collect()
-}
-
-fn listed(shapes: &[[usize; 4]]) -> Vec<([usize; 4], Engine)> {
-    shapes.iter().map(|&shape| (shape, Engine::Truncated)).collect()
 }
 
 fn drawn(kind: ModelKind, cases: &[Drawn]) -> Vec<([usize; 4], Engine)> {
@@ -170,10 +194,10 @@ pub fn samples(family: &Family, purpose: Purpose) -> u64 {
     let is_integer = family.width.is_some();
     match (family.method, purpose, family.kind) {
         (Method::Chains, _, ModelKind::Ssmca) => 4,
-        (Method::Grown, Purpose::Fit, _) if !is_integer => 18,
+        (Method::Kept | Method::Grown, Purpose::Fit, _) if !is_integer => 18,
         (_, Purpose::Fit, _) => 9,
-        (Method::Grown, Purpose::Check, _) if !is_integer => 50,
-        (Method::Grown, Purpose::Check, _) => 20,
+        (Method::Kept | Method::Grown, Purpose::Check, _) if !is_integer => 50,
+        (Method::Kept | Method::Grown, Purpose::Check, _) => 20,
         (_, Purpose::Check, _) => 10,
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! | module | counts of the posterior |
 //! |---|---|
-//! | `grown` | all states, their matrices made on the way or kept |
+//! | `kept` | all states, their factors kept for the next sample |
+//! | `grown` | all states, their matrices made on the way |
 //! | `tabled` | all states, their matrices in a table |
 //! | `chains` | draws |
 //! | `segments` | what such a draw takes where only the strongest spike-and-slab latent counts |
@@ -12,6 +13,7 @@
 
 mod chains;
 mod grown;
+mod kept;
 mod segments;
 mod tabled;
 
@@ -32,6 +34,8 @@ const SURELY: f32 = 1.0 - 1e-6;
 /// How posteriors are found: each has weights of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
+    /// All states, their factors kept for the next sample.
+    Kept,
     /// All states, their matrices made on the way.
     Grown,
     /// All states, their matrices in a table.
@@ -46,6 +50,7 @@ impl Method {
         match (engine, model.states) {
             (Engine::Gibbs(_), _) => Self::Chains,
             (Engine::Truncated, States::Table(_)) => Self::Table,
+            (Engine::Truncated, States::Grown) if model.keeps_factors() => Self::Kept,
             (Engine::Truncated, States::Grown) => Self::Grown,
         }
     }
@@ -54,11 +59,9 @@ impl Method {
 /// How the posterior of a sample is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// With factors that are kept, from the sample before or for the next one.
-    Kept,
-    /// Without.
+    /// As most are.
     Walked,
-    /// The same around a reference state.
+    /// Around a reference state, where that changes much.
     Loud,
 }
 
@@ -160,7 +163,11 @@ impl Counts {
             }
             Engine::Truncated => {
                 sizes.extend([("on at once", shape.max_active as u64), ("states", shape.states())]);
-                if method == Method::Table { tabled::most(&facts) } else { grown::most(&facts) }
+                match method {
+                    Method::Table => tabled::most(&facts),
+                    Method::Kept => kept::most(&facts),
+                    _ => grown::most(&facts),
+                }
             }
         };
         let stack =
@@ -216,9 +223,9 @@ impl Counts {
         let mut weighty = 0.0;
         inference.for_each_state(|_, probability| weighty += f64::from(u8::from(probability > NO_WEIGHT)));
         let seen = Seen { weighty, on, surely };
-        let kept = inference.kept();
-        if !kept.is_empty() {
-            return Ok(OfSample { way: Way::Kept, counts: grown::kept(&self.facts, seen, kept != before) });
+        if self.method == Method::Kept {
+            let of_sample = kept::Made { is_new: inference.kept() != before, rounds: inference.rounds() };
+            return Ok(OfSample { way: Way::Walked, counts: kept::counts(&self.facts, seen, of_sample) });
         }
         let kind = self.facts.shape.kind;
         let counts = match (kind.has_slab(), kind.is_maximal()) {

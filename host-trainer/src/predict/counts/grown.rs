@@ -1,4 +1,4 @@
-//! Counts of a walk over all states that makes their matrices on its way, or keeps them for the next sample.
+//! Counts of a walk over all states that makes their matrices on its way.
 //!
 //! Most follow from the shape. Some depend on the sample: the way it goes; how many states have weight, for the others get no
 //! exponential; of a loud one, how many latents are on in the best state and surely on in all that matter.
@@ -18,37 +18,14 @@ pub(super) struct Seen {
 
 /// States with as many latents on as can be, with fewer, and pairs of later latents in those that have branches of their own, for
 /// three more are to come. `surely` latents are on in all of them.
-fn states(facts: &Facts, surely: usize) -> [f64; 3] {
+pub(super) fn states(facts: &Facts, surely: usize) -> [f64; 3] {
     let most = facts.shape.max_active.saturating_sub(surely);
     let of_size = |k: usize| facts.of_size(k, surely);
     let pairs = (1..most.saturating_sub(2)).map(|k| of_size(k + 2)).sum();
     [of_size(most), (0..most).map(of_size).sum(), pairs]
 }
 
-/// Of a sample whose factors are kept, or made and kept.
-pub(super) fn kept(facts: &Facts, seen: Seen, is_made: bool) -> Vec<f64> {
-    let [_, _, s, _] = facts.sizes();
-    let ([leaves, inner, _], [singletons, zeros]) = (states(facts, 0), facts.outside());
-    let made = |count: f64| if is_made { count } else { 0.0 };
-    vec![
-        1.0,
-        singletons,
-        zeros,
-        s,
-        s * s,
-        leaves,
-        inner,
-        seen.weighty,
-        made(1.0),
-        made(s * s),
-        made(leaves),
-        made(inner),
-        made(facts.gram[0]),
-        made(facts.gram[1]),
-    ]
-}
-
-/// Of a spike-and-slab sample without such factors.
+/// Of a spike-and-slab sample.
 pub(super) fn walked(facts: &Facts, seen: Seen, is_loud: bool) -> Vec<f64> {
     let [d, _, s, _] = facts.sizes();
     let [singletons, zeros] = facts.outside();
