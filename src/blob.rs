@@ -250,6 +250,11 @@ impl<'a> Blob<'a> {
         self.model
     }
 
+    /// The same where it is, not copied.
+    pub fn model_ref(&self) -> &Model<'a, f32> {
+        &self.model
+    }
+
     /// Its kind.
     pub fn kind(&self) -> Kind {
         self.model.shape.kind

@@ -40,8 +40,9 @@ use crate::error::Error;
 use crate::found::Found;
 use crate::groups::Groups;
 use crate::inference::Inference;
+use crate::model::Model;
 use crate::slices::{at, set};
-use core::borrow::BorrowMut;
+use core::borrow::{Borrow, BorrowMut};
 use mix::Mix;
 use sizes::{Sizes, Work};
 
@@ -81,8 +82,8 @@ pub struct Place {
 /// assert!(sources[0].abs() < 0.1 && (sources[1] - 2.0).abs() < 0.1 && (sources[2] + 3.0).abs() < 0.1);
 /// ```
 #[derive(Debug)]
-pub struct Stream<'m, F = Found<f32>, P = Place> {
-    inference: Inference<'m, f32, F>,
+pub struct Stream<'m, F = Found<f32>, P = Place, M = Model<'m, f32>> {
+    inference: Inference<'m, f32, F, M>,
     sizes: Sizes,
     groups: Groups<'m>,
     rate: u32,
@@ -103,35 +104,36 @@ impl<'m> Stream<'m> {
 
     /// The same with another engine.
     pub fn memory_len_for(blob: &Blob<'_>, engine: &Engine) -> usize {
-        let arena = engine.arena_len(blob.model().shape, Detail::Marginals);
+        let arena = engine.arena_len(blob.model_ref().shape, Detail::Marginals);
         Sizes::new(blob).map_or(0, |sizes| sizes.total().saturating_add(arena))
     }
 
     /// A stream at its beginning. Fails without enough memory, where the engine cannot run the model, for models of
     /// patches, and for maximal causes in more than one group.
     pub fn new(blob: Blob<'m>, engine: Engine, memory: &'m mut [f32]) -> Result<Self, Error> {
-        let mut stream = Self::over(blob, engine, memory, Found::default(), Place::default())?;
+        let mut stream = Self::over(&blob, blob.model(), engine, memory, Found::default(), Place::default())?;
         stream.prepare();
         Ok(stream)
     }
 }
 
-impl<'m, F: BorrowMut<Found<f32>>, P: BorrowMut<Place>> Stream<'m, F, P> {
-    /// A stream whose state lives elsewhere: nothing is copied, so this costs next to nothing per block. The first time
-    /// [`Stream::prepare`] must follow.
+impl<'m, F: BorrowMut<Found<f32>>, P: BorrowMut<Place>, M: Borrow<Model<'m, f32>>> Stream<'m, F, P, M> {
+    /// A stream whose state lives elsewhere, and the model of the blob, too: nothing is copied, so this costs little per block.
+    /// The first time [`Stream::prepare`] must follow.
     pub fn over(
-        blob: Blob<'m>,
+        blob: &Blob<'m>,
+        model: M,
         engine: Engine,
         memory: &'m mut [f32],
         found: F,
         place: P,
     ) -> Result<Self, Error> {
-        let (model, groups) = (blob.model(), blob.groups());
-        let sizes = Sizes::new(&blob)?;
-        let arena = engine.arena_len(model.shape, Detail::Marginals);
+        let groups = blob.groups();
+        let sizes = Sizes::new(blob)?;
+        let arena = engine.arena_len(blob.model_ref().shape, Detail::Marginals);
         let short = Error::Memory { needed: sizes.total().saturating_add(arena), found: memory.len() };
         let (arena, rest) = memory.split_at_mut_checked(arena).ok_or(short)?;
-        let (input, output, work) = sizes.cut(&blob, rest).ok_or(short)?;
+        let (input, output, work) = sizes.cut(blob, rest).ok_or(short)?;
         let inference = Inference::over(model, engine, arena, found)?;
         let rate = blob.frame().map_or(0, |frame| frame.rate);
         Ok(Self { inference, sizes, groups, rate, input, output, work, place })

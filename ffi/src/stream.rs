@@ -8,7 +8,7 @@ use crate::pointers::{Header, check, create, open, put, slice, slice_mut};
 use crate::types::{SPK_ERR_LENGTH, SPK_ERR_OVERLAP, SPK_ERR_SETTING, SPK_STATE_ALIGN, spk_status, status};
 use core::ffi::{c_char, c_void};
 use spikelet::stream::{Place, STREAM_BASE, stream_bytes};
-use spikelet::{Blob, Engine, Found, Stream};
+use spikelet::{Blob, Engine, Found, Model, Stream};
 
 /// One stream of sound or of sensors. Opaque; lives in memory of the caller. It may be copied or moved as bytes (to memory
 /// with the same alignment) as long as the blob stays where it is.
@@ -55,14 +55,15 @@ pub struct spk_stream_info {
 }
 
 /// A stream in the caller's memory, put together.
-type Opened<'a> = Stream<'a, &'a mut Found<f32>, &'a mut Place>;
+type Opened<'a> = Stream<'a, &'a mut Found<f32>, &'a mut Place, &'a Model<'a, f32>>;
 
 /// # Safety
 /// As for [`open`].
 unsafe fn opened<'a>(stream: *mut spk_stream) -> Result<Opened<'a>, spk_status> {
     // SAFETY: promised by the caller.
     let (header, memory) = unsafe { open(stream)? };
-    Stream::over(header.blob, header.engine, memory, &mut header.found, &mut header.place).map_err(status)
+    let spk_stream { blob, engine, found, place, .. } = header;
+    Stream::over(blob, blob.model_ref(), *engine, memory, found, place).map_err(status)
 }
 
 /// Bytes of memory that spk_stream_init() needs for this blob; 0 when the blob is refused (spk_inspect() says why) or no stream

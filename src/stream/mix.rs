@@ -9,7 +9,7 @@ use crate::groups::Groups;
 use crate::inference::Inference;
 use crate::model::Model;
 use crate::slices::{dot, set};
-use core::borrow::BorrowMut;
+use core::borrow::{Borrow, BorrowMut};
 
 #[derive(Debug)]
 pub(super) struct Mix<'m> {
@@ -48,9 +48,9 @@ impl Mix<'_> {
 
     /// Infers a point and adds the part of group g to number g `stride` + `offset` of `out`; false where it cannot be
     /// inferred.
-    pub fn infer<F: BorrowMut<Found<f32>>>(
+    pub fn infer<'n, F: BorrowMut<Found<f32>>, M: Borrow<Model<'n, f32>>>(
         &mut self,
-        inference: &mut Inference<'_, f32, F>,
+        inference: &mut Inference<'n, f32, F, M>,
         point: &[f32],
         groups: &Groups<'_>,
         out: &mut [f32],

@@ -11,7 +11,7 @@ use crate::inference::Inference;
 use crate::mdct::Mdct;
 use crate::model::Model;
 use crate::slices::{at, span, span_mut};
-use core::borrow::BorrowMut;
+use core::borrow::{Borrow, BorrowMut};
 
 #[derive(Debug)]
 pub(super) struct Transform<'m> {
@@ -36,9 +36,9 @@ impl Transform<'_> {
 
     /// Infers the block that ends here, with the one before it, which is at `oldest` in the rings; false where some of it
     /// cannot be.
-    pub fn infer<F: BorrowMut<Found<f32>>>(
+    pub fn infer<'n, F: BorrowMut<Found<f32>>, M: Borrow<Model<'n, f32>>>(
         &mut self,
-        inference: &mut Inference<'_, f32, F>,
+        inference: &mut Inference<'n, f32, F, M>,
         ring: &[f32],
         oldest: usize,
         groups: &Groups<'_>,

@@ -8,9 +8,9 @@ use crate::found::Found;
 use crate::groups::Groups;
 use crate::inference::Inference;
 use crate::mdct::quarter_sine;
-use crate::model::with_column;
+use crate::model::{Model, with_column};
 use crate::slices::{copy, span_mut};
-use core::borrow::BorrowMut;
+use core::borrow::{Borrow, BorrowMut};
 
 #[derive(Debug)]
 pub(super) struct Windows<'m> {
@@ -42,9 +42,9 @@ impl Windows<'_> {
     }
 
     /// Infers the window whose first sample is at `oldest` in the ring; false where it cannot be.
-    pub fn infer<F: BorrowMut<Found<f32>>>(
+    pub fn infer<'n, F: BorrowMut<Found<f32>>, M: Borrow<Model<'n, f32>>>(
         &mut self,
-        inference: &mut Inference<'_, f32, F>,
+        inference: &mut Inference<'n, f32, F, M>,
         ring: &[f32],
         oldest: usize,
         groups: &Groups<'_>,
