@@ -110,7 +110,7 @@ impl<'a, T: Real> Walk<'a, T> {
                 rows = after_row;
                 let [offset_j, root, on_j, first_j, square_j, view_j @ ..] = latent_j;
                 let j = count - after_j.len() - 1;
-                let set_j = set_i | bits_j as usize % SETS;
+                let set_j = set_i | (bits_j as usize % SETS);
                 bits_j >>= 3;
                 let (offset_j, scale_j) = (offset_i + *offset_j, scale_i * (*root * row_jj));
                 let v_i = view_i[set_j];
@@ -132,7 +132,7 @@ impl<'a, T: Real> Walk<'a, T> {
                 {
                     rows = after_row;
                     let [offset_k, root, on_k, first_k, square_k, view_k @ ..] = latent_k;
-                    let set = set_j | bits_k as usize % SETS;
+                    let set = set_j | (bits_k as usize % SETS);
                     bits_k >>= 3;
                     let (v_i, v_j) = (view_i[set], view_j[set]);
                     let (t_i, t_j) = (row_ii * v_i, row_ji * v_i + row_jj * v_j);

@@ -7,7 +7,7 @@
 use super::Latent;
 use crate::block::Block;
 use crate::math::Real;
-use crate::slices::at;
+use crate::slices::{at, row};
 
 /// Sets of members that can be on, one bit each.
 pub(super) const SETS: usize = 8;
@@ -50,10 +50,10 @@ impl<T: Real> View<T> {
         self.full = (1 << block.members.len().min(3)) - 1;
         for ((bit, &member), slot) in block.members.iter().enumerate().zip(&mut offsets) {
             let p = usize::from(member);
-            let (precision, x0) = (block.precision(p), at(block.reference, p));
-            let away = block.mean(p) - x0;
+            let ([mean, precision, logit, ..], x0) = (row(block.slab, p), at(block.reference, p));
+            let away = mean - x0;
+            *slot = logit - T::HALF * precision * away * away;
             if let Some([offset, _, _, _, _, v, ..]) = latents.get_mut(p) {
-                *slot = *offset + T::HALF * precision * (block.mean(p) * block.mean(p) - away * away);
                 *offset = T::ZERO;
                 *v -= precision * x0;
             }
@@ -62,15 +62,12 @@ impl<T: Real> View<T> {
         }
         for (p, [_, _, _, _, _, views @ ..]) in latents.iter_mut().enumerate() {
             let gram = block.gram_row(p);
-            let mut v = views[0];
-            for set in (0..=self.full).rev() {
-                let missing = self.missing(set);
-                if let Some(&member) = block.members.get(missing.trailing_zeros() as usize) {
-                    let m = usize::from(member);
-                    v = views[(set | 1 << missing.trailing_zeros()) % SETS]
-                        + at(gram, m) * at(block.reference, m);
-                }
-                views[set % SETS] = v;
+            views[self.full % SETS] = views[0];
+            // From the set that lacks one member less.
+            for set in (0..self.full).rev() {
+                let lacks = self.missing(set).trailing_zeros() as usize;
+                let m = usize::from(block.members.get(lacks).copied().unwrap_or_default());
+                views[set % SETS] = views[(set | 1 << lacks) % SETS] + at(gram, m) * at(block.reference, m);
             }
         }
         for set in 0..self.full {

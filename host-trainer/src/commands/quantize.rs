@@ -26,9 +26,10 @@ const PIECE: usize = 1000;
 /// Write a model with a smaller dictionary, and say what that costs in accuracy
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The dictionary is three quarters (i8) or half (i16) smaller (of a model with few dimensions that is a small part), and a sample costs less: on a Cortex-M4 the products with
-the dictionary take 0.95 (i16) instead of 1.14 instructions each, on a Cortex-M0 11 instead of 220. The rounding error
-becomes part of the model's noise, so that probabilities stay what they say.
+The dictionary is three quarters (i8) or half (i16) smaller (of a model with few dimensions that is a small part), and a
+sample costs less: on a Cortex-M4 the products with the dictionary take 0.95 (i16) instead of 1.14 instructions each, on a
+Cortex-M0 11 instead of 220. The rounding error becomes part of the model's noise, so that probabilities stay what they
+say.
 
 Figures with --data (the names are those of --json):
   kl             mean KL divergence of the posteriors, in nats per point, from those of the model as it was
