@@ -161,11 +161,11 @@ fn what_a_stream_needs_is_carried_on() {
     });
     assert_eq!(before, after);
     assert_eq!(after[0], serde_json::json!(["left", "middle", "right"]));
-    assert_eq!((after[1].as_u64(), after[3].as_u64()), (Some(8000), Some(2872)));
+    assert_eq!((after[1].as_u64(), after[3].as_u64()), (Some(8000), Some(2880)));
     let text = desk.good("inspect q.spk");
     assert!(text.contains("left, middle, right") && text.contains("16 bins, 2 channels"), "{text}");
     desk.good("export q.spk --format c --name duo --out duo.h");
-    assert!(fs::read_to_string(desk.path("duo.h")).unwrap().contains("#define DUO_STREAM_SIZE 2872UL"));
+    assert!(fs::read_to_string(desk.path("duo.h")).unwrap().contains("#define DUO_STREAM_SIZE 2880UL"));
 }
 
 #[test]

@@ -210,7 +210,10 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
         ("inspect model.spk --core m4f --rate 16000".into(), "--clock"),
         ("inspect model.spk --core m4f --clock 1MHz --rate 0Hz".into(), "give 1 Hz to 1000 GHz"),
         ("inspect model.spk --core m4f --clock 1MHz --rate 1 --cpi 0".into(), "choose 0.1 to 1000 cycles"),
-        ("inspect table.spk --core m4f".into(), "no cost is known of tables of states"),
+        (
+            "inspect model.spk --core m4f --engine gibbs --start best".into(),
+            "no cost is known of chains that start at the best of all states",
+        ),
         ("export cut.spk --format bin --out new.bin".into(), "the model is damaged"),
         ("export model.spk --format java --out new.h".into(), "--format"),
         ("export model.spk --format c --out model.spk".into(), "would replace a file it is made from"),
