@@ -32,7 +32,7 @@ pub enum Detail {
 /// const SIZES: Shape =
 ///     Shape { kind: Kind::Gsc, dims: 4, latents: 6, selected: 6, max_active: 3, singletons: true };
 /// let memory = [0.0f32; arena_len(SIZES, Detail::Marginals)];
-/// assert_eq!(memory.len(), 328);
+/// assert_eq!(memory.len(), 335);
 /// ```
 pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
     len(shape, detail, shape.kind.is_sampled())
