@@ -116,6 +116,9 @@ mod tests {
         assert_eq!((exp_f32(-1e9), exp_f64(f64::NEG_INFINITY)), (0.0, 0.0));
         assert_eq!((exp_f32(1e9), exp_f64(f64::INFINITY)), (f32::INFINITY, f64::INFINITY));
         assert!(exp_f32(f32::NAN).is_nan() && exp_f64(f64::NAN).is_nan());
+        // The NaN that processors make, of either sign, is not lost in the exponent.
+        assert!([f32::NAN, -f32::NAN].iter().all(|&x| exp_f32_in_range(x).is_nan()));
+        assert!([f64::NAN, -f64::NAN].iter().all(|&x| exp_f64_in_range(x).is_nan()));
         assert!(exp_f32(88.3) > 2e38 && exp_f64(709.3) > 1e308);
     }
 }
