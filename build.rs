@@ -1,5 +1,5 @@
-//! Says whether the target multiplies two pairs of 16-bit integers at once (Cortex-M's DSP extension), which no stable
-//! `cfg` does: see `src/kernel/dsp.rs`.
+//! Says how the target multiplies, which no stable `cfg` does: whether two pairs of 16-bit integers at once (Cortex-M's DSP
+//! extension, see `src/kernel/dsp.rs`), and whether to one word only (Cortex-M0, see `src/fixed.rs`).
 
 use std::env;
 
@@ -14,6 +14,10 @@ fn main() {
     }
     if is_optional {
         println!("cargo::rustc-cfg=spikelet_dsp_is_optional");
+    }
+    println!("cargo::rustc-check-cfg=cfg(spikelet_narrow)");
+    if target.starts_with("thumbv6m") || target.starts_with("thumbv8m.base") {
+        println!("cargo::rustc-cfg=spikelet_narrow");
     }
     println!("cargo::rerun-if-changed=build.rs");
 }

@@ -243,6 +243,14 @@ fn gather_gram<T: Real>(model: &Model<'_, T>, order: &[u16], gram: &mut [T]) {
     }
 }
 
+/// G_hj with h above j, read or computed.
+pub(crate) fn gram_entry<T: Real>(model: &Model<'_, T>, h: usize, j: usize) -> T {
+    match model.gram {
+        Some(stored) => at(stored, triangle(h) + j),
+        None => gram_dot(model, h, j),
+    }
+}
+
 /// The same from G_hj with h above j.
 #[inline(always)]
 fn fill_gram<T: Real>(

@@ -22,6 +22,8 @@ pub struct Found<T> {
     pub(crate) order: Latents,
     /// The latents whose block and factors are in the memory, ascending; empty if there are none: see [`crate::kept`].
     pub(crate) kept: Latents,
+    /// Whether these factors are integers, and the block was not needed.
+    pub(crate) are_integers: bool,
     pub(crate) map: Vec<u16, MAX_ACTIVE>,
     /// Of the sample.
     pub(crate) energy: T,
@@ -43,6 +45,7 @@ impl<T: Real> Default for Found<T> {
             selected: Vec::new(),
             order: Vec::new(),
             kept: Vec::new(),
+            are_integers: false,
             map: Vec::new(),
             energy: zero,
             evidence: zero,

@@ -28,6 +28,7 @@
 mod around;
 mod best;
 mod factors;
+mod integer;
 mod quiet;
 mod state;
 mod view;
@@ -96,11 +97,20 @@ pub(crate) fn posterior<T: Real>(
     if has_detail || !matches!(model.states, States::Grown) {
         return false;
     }
+    if kept_len(selected, max_active) == 0 {
+        return false;
+    }
+    found.order_ascending(model.shape.latents);
+    if integer::serves(model, found.energy) && integer::posterior(model, arena, found, largest_outside) {
+        return true;
+    }
+    if found.are_integers {
+        found.kept.clear();
+        found.are_integers = false;
+    }
     let Some(kept) = arena.walk.get_mut(..kept_len(selected, max_active)) else { return false };
     let Some((latents, rows)) = kept.split_at_mut_checked((5 + SETS) * selected) else { return false };
     let latents = latents.as_chunks_mut().0;
-
-    found.order_ascending(model.shape.latents);
     let Found { order, kept, .. } = found;
     let memory = arena.block.reborrow();
     let Some(mut block) = block(model, (order, kept), arena.projection, memory, (latents, rows)) else {

@@ -37,6 +37,9 @@ pub trait Kernel: Copy + Sized {
     fn exponent(self) -> i32;
     /// 2^e where that is a normal number.
     fn power_of_two(exponent: i32) -> Self;
+    /// An integer m and an exponent e: m 2^(e - 30), rounded to 24 digits. |m| is in [2^30, 2^31), or zero where a number
+    /// is subnormal.
+    fn parts(self) -> (i32, i32);
 }
 
 impl Kernel for f32 {
@@ -64,6 +67,12 @@ impl Kernel for f32 {
     fn power_of_two(exponent: i32) -> Self {
         Self::from_bits(((exponent + 127) as u32) << 23)
     }
+    fn parts(self) -> (i32, i32) {
+        let bits = self.to_bits();
+        let exponent = (bits >> 23 & 0xff) as i32;
+        let magnitude = if exponent > 0 { (bits << 7 | 1 << 30) & !(1 << 31) } else { 0 } as i32;
+        (if bits >> 31 == 0 { magnitude } else { -magnitude }, exponent - 127)
+    }
 }
 
 impl Kernel for f64 {
@@ -89,6 +98,9 @@ impl Kernel for f64 {
     }
     fn power_of_two(exponent: i32) -> Self {
         Self::from_bits(((exponent + 1023) as u64) << 52)
+    }
+    fn parts(self) -> (i32, i32) {
+        (self as f32).parts()
     }
 }
 

@@ -38,6 +38,7 @@ compile_error!("blobs are little-endian and read in place: big-endian targets ar
 mod bytes;
 mod error;
 mod exp;
+mod fixed;
 pub mod math;
 mod normal;
 pub mod rng;

@@ -36,6 +36,13 @@ pub fn words_mut<T: Kernel>(numbers: &mut [T]) -> &mut [u32] {
     unsafe { core::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers) / 4) }
 }
 
+/// [`words_mut`], with signs.
+#[allow(unsafe_code)]
+pub fn integers_mut<T: Kernel>(numbers: &mut [T]) -> &mut [i32] {
+    // SAFETY: as above.
+    unsafe { core::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers) / 4) }
+}
+
 /// Numbers to integers, in place; returns t.
 pub fn pack<T: Real>(numbers: &mut [T], peak: u16) -> T {
     let mut most = T::ZERO;
