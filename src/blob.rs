@@ -39,6 +39,7 @@
 //! | `GRAM` | H (H + 1) / 2 | Gram matrix; may be absent |
 //! | `SELP`, `SELO` | as `DICT`, H | independent selection: precisions and offsets; cosine selection: `SELO` holds the scales |
 //! | `STAT` | see [`StateTable`] | per-state records |
+//! | `FIXD` | 6 H integers of 32 bits | the latents in fixed point, where inference is in integers: see [`FixedLatent`] |
 //! | `prov` | text | UTF-8: where the model came from |
 //! | `fram` | 16 bytes | how recordings and pictures become points, see [`Frame`]; may be absent |
 //! | `gain` | bins | with a transform: what every coefficient is multiplied with before inference; above 0; absent: 1 |
@@ -56,7 +57,7 @@ use crate::features::STREAM;
 use crate::frame::{Form, Frame};
 use crate::groups::Groups;
 use crate::model::{
-    Dictionary, Integers, Model, Noise, Selection, Shape, StateTable, States, Width, positive,
+    Dictionary, FixedLatent, Integers, Model, Noise, Selection, Shape, StateTable, States, Width, positive,
 };
 
 pub use crate::model::Kind;
@@ -64,7 +65,7 @@ pub use crate::model::Kind;
 pub use crate::bytes::crc32;
 pub use crate::error::BlobError;
 
-use crate::bytes::{floats, u8_at, u16_at, u32_at, words};
+use crate::bytes::{floats, integers, u8_at, u16_at, u32_at, words};
 
 /// First four bytes.
 pub const MAGIC: [u8; 4] = *b"SPKL";
@@ -216,6 +217,7 @@ impl<'a> Blob<'a> {
             gram: if sections.find("GRAM").is_some() { Some(numbers("GRAM")?) } else { None },
             selection,
             states,
+            fixed: sections.find("FIXD").map(fixed_latents).transpose()?,
             log_norm: f32::from_bits(u32_at(bytes, 36)),
         })
         .map_err(BlobError::Model)?;
@@ -329,8 +331,16 @@ struct Sections<'a> {
     table: &'a [u8],
 }
 
-const KNOWN: [&str; 12] =
-    ["DICT", "DSCL", "NOIS", "PRIO", "MEAN", "PREC", "GDIA", "SOFF", "GRAM", "SELP", "SELO", "STAT"];
+/// The section of latents in fixed point.
+fn fixed_latents(bytes: &[u8]) -> Result<&[FixedLatent], BlobError> {
+    match integers(bytes).map(<[i32]>::as_chunks) {
+        Some((latents, [])) => Ok(latents),
+        _ => Err(BlobError::SectionLength { tag: "FIXD" }),
+    }
+}
+
+const KNOWN: [&str; 13] =
+    ["DICT", "DSCL", "NOIS", "PRIO", "MEAN", "PREC", "GDIA", "SOFF", "GRAM", "SELP", "SELO", "STAT", "FIXD"];
 
 impl<'a> Sections<'a> {
     fn new(bytes: &'a [u8]) -> Result<Self, BlobError> {

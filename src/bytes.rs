@@ -35,6 +35,14 @@ pub(crate) fn words(bytes: &[u8]) -> Option<&[u32]> {
     if before.is_empty() && after.is_empty() { Some(words) } else { None }
 }
 
+/// The same as integers with a sign.
+#[allow(unsafe_code)]
+pub(crate) fn integers(bytes: &[u8]) -> Option<&[i32]> {
+    // SAFETY: as above.
+    let (before, integers, after) = unsafe { bytes.align_to::<i32>() };
+    if before.is_empty() && after.is_empty() { Some(integers) } else { None }
+}
+
 /// CRC-32 of IEEE 802.3, as in zlib: a nibble at a time, 64 bytes of table.
 ///
 /// ```

@@ -22,8 +22,10 @@ pub struct Found<T> {
     pub(crate) order: Latents,
     /// The latents whose block and factors are in the memory, ascending; empty if there are none: see [`crate::kept`].
     pub(crate) kept: Latents,
-    /// Whether these factors are integers, and the block was not needed.
-    pub(crate) are_integers: bool,
+    /// Whether these factors are those of [`crate::fixed`].
+    pub(crate) are_fixed: bool,
+    /// Whether the sample is in fixed point.
+    pub(crate) is_fixed: bool,
     pub(crate) map: Vec<u16, MAX_ACTIVE>,
     /// Of the sample.
     pub(crate) energy: T,
@@ -45,7 +47,8 @@ impl<T: Real> Default for Found<T> {
             selected: Vec::new(),
             order: Vec::new(),
             kept: Vec::new(),
-            are_integers: false,
+            are_fixed: false,
+            is_fixed: false,
             map: Vec::new(),
             energy: zero,
             evidence: zero,

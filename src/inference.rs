@@ -8,8 +8,8 @@ use crate::found::Found;
 use crate::gibbs::{self, Conditional, Draw};
 use crate::kept::serves;
 use crate::math::Real;
-use crate::model::{Kind, Model, Selection, States};
-use crate::project::{project, weigh};
+use crate::model::{FixedLatent, Kind, Model, Selection, States};
+use crate::fixed;
 use crate::select::{score, singleton_scores, top};
 use crate::slices::copy;
 use crate::states::Path;
@@ -210,23 +210,36 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
         Ok(())
     }
 
+    /// The latents in fixed point, where samples are inferred so. (More than marginals needs floats.)
+    fn fixed_latents(&self) -> Option<&'m [FixedLatent]> {
+        let is_walked = matches!(self.engine, Engine::Truncated) && self.arena.sums.second.is_empty();
+        if is_walked { fixed::latents(self.model.borrow()) } else { None }
+    }
+
     /// The projection of the sample in the arena.
     fn work(&mut self, integers: Option<(&[i16], T)>) {
-        let Arena { sample, weighted, projection, .. } = &mut self.arena;
-        self.found.borrow_mut().energy = weigh(&self.model.borrow().noise, sample, weighted);
-        project(self.model.borrow(), sample, weighted, integers, projection);
+        let fixed = self.fixed_latents();
+        let (model, found) = (self.model.borrow(), self.found.borrow_mut());
+        let energy = fixed.and_then(|latents| fixed::project(model, latents, &mut self.arena, integers));
+        found.is_fixed = energy.is_some();
+        found.energy = energy.unwrap_or_else(|| self.arena.project(model, integers));
     }
 
     /// First stage, its work done elsewhere (for many samples at once, by a matrix product): takes
-    /// b = W^T Sigma^-1 y and y^T Sigma^-1 y.
+    /// b = W^T Sigma^-1 y and y^T Sigma^-1 y. Where samples are inferred in integers, it is done all the same.
     pub fn projected(&mut self, sample: &[T], projection: &[T], energy: T) -> Result<(), Error> {
         self.accept(sample)?;
         let expected = self.model.borrow().shape.latents;
         if projection.len() != expected {
             return Err(Error::SampleLength { expected, found: projection.len() });
         }
+        if self.fixed_latents().is_some() {
+            self.work(None);
+            return Ok(());
+        }
         copy(self.arena.projection, projection);
-        self.found.borrow_mut().energy = energy;
+        let found = self.found.borrow_mut();
+        (found.energy, found.is_fixed) = (energy, false);
         Ok(())
     }
 
@@ -245,7 +258,13 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
 
     /// Second stage: the H' latents that the sample speaks for most.
     pub fn select(&mut self) {
+        let fixed = self.fixed_latents();
         let (model, arena, found) = (self.model.borrow(), &mut self.arena, self.found.borrow_mut());
+        if let Some(latents) = fixed
+            && found.is_fixed
+        {
+            return fixed::select(model, latents, arena, found);
+        }
         score(model, arena.sample, arena.projection, arena.activity);
         top(arena.activity, model.shape.selected, arena.block.b, &mut found.selected);
         found.order.clear();
@@ -265,6 +284,11 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
 
     /// [`Inference::posterior`], showing every draw that counts; there are none where all states are looked at.
     pub fn draw(&mut self, visit: impl FnMut(Draw<'_, T>)) -> Result<Estimate<'_, T>, Error> {
+        if self.is_found_in_integers() {
+            let found = self.found.borrow_mut();
+            found.number = found.number.wrapping_add(1);
+            return Ok(self.estimate());
+        }
         let (model, arena, found) = (self.model.borrow(), &mut self.arena, self.found.borrow_mut());
         // The one place that tells engines and kinds apart from here on.
         let mut is_found = true;
@@ -284,6 +308,20 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
             return Err(Error::OutOfRange);
         }
         Ok(self.estimate())
+    }
+
+    /// The posterior in integers; if a sample turns out to be nothing for them, it is projected and selected in floats.
+    fn is_found_in_integers(&mut self) -> bool {
+        let fixed = self.fixed_latents();
+        let (model, arena, found) = (self.model.borrow(), &mut self.arena, self.found.borrow_mut());
+        let Some(latents) = fixed.filter(|_| found.is_fixed) else { return false };
+        if fixed::posterior(model, latents, arena, found) {
+            return true;
+        }
+        found.is_fixed = false;
+        found.energy = arena.project(model, None);
+        self.select();
+        false
     }
 
     /// Begins anew: the next sample is number 0, and there are no results.

@@ -28,7 +28,6 @@
 mod around;
 mod best;
 mod factors;
-mod integer;
 mod quiet;
 mod state;
 mod view;
@@ -52,9 +51,9 @@ use state::coefficients;
 use view::{SETS, View};
 
 /// Most latents on at once.
-const MAX_ACTIVE: usize = 3;
+pub(crate) const MAX_ACTIVE: usize = 3;
 /// Most latents to choose them from: more states take too much memory.
-const MAX_SELECTED: usize = 10;
+pub(crate) const MAX_SELECTED: usize = 10;
 /// Nats that states may exceed the anchor by, their priors aside: no product with their weights overflows.
 const ROOM: f64 = 50.0;
 /// Nats that the best state known may fall short of it: no sum underflows.
@@ -97,20 +96,15 @@ pub(crate) fn posterior<T: Real>(
     if has_detail || !matches!(model.states, States::Grown) {
         return false;
     }
-    if kept_len(selected, max_active) == 0 {
-        return false;
-    }
-    found.order_ascending(model.shape.latents);
-    if integer::serves(model, found.energy) && integer::posterior(model, arena, found, largest_outside) {
-        return true;
-    }
-    if found.are_integers {
-        found.kept.clear();
-        found.are_integers = false;
-    }
     let Some(kept) = arena.walk.get_mut(..kept_len(selected, max_active)) else { return false };
     let Some((latents, rows)) = kept.split_at_mut_checked((5 + SETS) * selected) else { return false };
     let latents = latents.as_chunks_mut().0;
+
+    if found.are_fixed {
+        found.kept.clear();
+        found.are_fixed = false;
+    }
+    found.order_ascending(model.shape.latents);
     let Found { order, kept, .. } = found;
     let memory = arena.block.reborrow();
     let Some(mut block) = block(model, (order, kept), arena.projection, memory, (latents, rows)) else {

@@ -40,6 +40,8 @@ pub trait Kernel: Copy + Sized {
     /// An integer m and an exponent e: m 2^(e - 30), rounded to 24 digits. |m| is in [2^30, 2^31), or zero where a number
     /// is subnormal.
     fn parts(self) -> (i32, i32);
+    /// The number with such parts, rounded towards zero where it has fewer digits than they; zero where it would be subnormal.
+    fn of_parts(mantissa: i32, exponent: i32) -> Self;
 }
 
 impl Kernel for f32 {
@@ -73,6 +75,13 @@ impl Kernel for f32 {
         let magnitude = if exponent > 0 { (bits << 7 | 1 << 30) & !(1 << 31) } else { 0 } as i32;
         (if bits >> 31 == 0 { magnitude } else { -magnitude }, exponent - 127)
     }
+    fn of_parts(mantissa: i32, exponent: i32) -> Self {
+        if mantissa == 0 || exponent < -126 {
+            return 0.0;
+        }
+        let digits = (mantissa.unsigned_abs() >> 7) & 0x7f_ffff;
+        Self::from_bits((mantissa as u32 & 1 << 31) | ((exponent.min(127) + 127) as u32) << 23 | digits)
+    }
 }
 
 impl Kernel for f64 {
@@ -101,6 +110,9 @@ impl Kernel for f64 {
     }
     fn parts(self) -> (i32, i32) {
         (self as f32).parts()
+    }
+    fn of_parts(mantissa: i32, exponent: i32) -> Self {
+        if mantissa == 0 { 0.0 } else { f64::from(mantissa) * Self::power_of_two(exponent.clamp(-900, 900) - 30) }
     }
 }
 

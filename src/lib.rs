@@ -19,6 +19,7 @@
 //! | `outside` | latents that were not selected | their singleton states |
 //! | `conclude`, `found` | sums | what is reported |
 //! | `kept` | scores | all of that where states are few, with factors of the sample before |
+//! | `fixed` | samples | all of that in integers, for processors without floats |
 //! | `slab` | scores | all of that, for spike-and-slab latents |
 //! | `switched` | scores | the same for latents that are on or off: linear and maximal superposition |
 //! | [`gibbs`] | the selected latents | the same by sampling, where states are too many or have no closed form |
@@ -38,7 +39,6 @@ compile_error!("blobs are little-endian and read in place: big-endian targets ar
 mod bytes;
 mod error;
 mod exp;
-mod fixed;
 pub mod math;
 mod normal;
 pub mod rng;
@@ -83,6 +83,7 @@ mod outside;
 mod conclude;
 mod found;
 
+mod fixed;
 mod kept;
 mod slab;
 mod switched;

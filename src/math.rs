@@ -16,6 +16,7 @@ use core::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 pub trait Real:
     crate::kernel::Kernel
     + Copy
+    + Default
     + PartialOrd
     + Add<Output = Self>
     + Sub<Output = Self>

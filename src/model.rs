@@ -12,6 +12,7 @@
 mod check;
 mod dictionary;
 
+use crate::fixed::fits;
 use crate::math::{Real, binomial};
 use crate::slices::{span, triangle};
 
@@ -189,6 +190,11 @@ impl<T> StateTable<'_, T> {
     }
 }
 
+/// What inference in integers needs of a latent (`fixed`), s = 1 / sqrt(G + K): s, as a mantissa with 30 digits behind the
+/// point and an exponent; -1/2 ln((G + K) Psi) - 1/2 K mu^2, and the prior's logit, in bits with 13 digits behind the point;
+/// sqrt(log2 e) K mu s with 22; K / (G + K) with 30.
+pub type FixedLatent = [i32; 6];
+
 /// A model, ready for inference. See [`Model::new`] for the checks it has passed.
 #[derive(Clone, Copy, Debug)]
 pub struct Model<'a, T> {
@@ -214,6 +220,8 @@ pub struct Model<'a, T> {
     pub selection: Selection<'a, T>,
     /// How the matrices of a state come about.
     pub states: States<'a, T>,
+    /// Where samples are inferred in integers: the latents as such.
+    pub fixed: Option<&'a [FixedLatent]>,
     /// -D/2 ln(2 pi) - 1/2 ln det Sigma + sum_h ln(1 - pi_h).
     pub log_norm: T,
 }
@@ -231,6 +239,7 @@ impl<'a, T: Real> Model<'a, T> {
         self.shape.selected = selected;
         self.shape.max_active = max_active;
         self.shape.check()?;
+        self.fixed = self.fixed.filter(|_| fits(&self.shape));
         Ok(self)
     }
 

@@ -5,6 +5,7 @@
 //! The product with W is in [`crate::kernel`]. Where W has integers, u is rounded to integers for it,
 //! in place.
 
+use crate::arena::Arena;
 use crate::kernel::integer::{self, pack, sample_words, sum_of_one, words};
 use crate::math::Real;
 use crate::model::{Dictionary, Integers, Model, Noise, QUAD, float_column};
@@ -80,6 +81,15 @@ fn unwhiten<T: Real>(factor: &[T], weighted: &mut [T]) -> T {
         set(weighted, j, u);
     }
     energy
+}
+
+impl<T: Real> Arena<'_, T> {
+    /// Projects the sample; returns y^T Sigma^-1 y.
+    pub fn project(&mut self, model: &Model<'_, T>, given: Option<(&[i16], T)>) -> T {
+        let energy = weigh(&model.noise, self.sample, self.weighted);
+        project(model, self.sample, self.weighted, given, self.projection);
+        energy
+    }
 }
 
 /// b = W^T u of the sample, once [`weigh`] has left u in `weighted`, which is not that any more afterwards where W has

@@ -197,7 +197,7 @@ fn independent_of_integers<T: Real>(model: &Model<'_, T>, sample: &[T], precisio
 }
 
 /// The `count` best latents, best first. `best` is scratch for their scores (`count` long).
-pub(crate) fn top<T: Real>(
+pub(crate) fn top<T: Copy + Default + PartialOrd>(
     scores: &[T],
     count: usize,
     best: &mut [T],
@@ -205,7 +205,7 @@ pub(crate) fn top<T: Real>(
 ) {
     selected.clear();
     let _ = selected.resize_default(count); // within the capacity: the model was checked
-    let (mut found, mut least) = (0, T::ZERO);
+    let (mut found, mut least) = (0, T::default());
     for (latent, &score) in (0u16..).zip(scores) {
         if found < count {
             found += 1;

@@ -97,7 +97,13 @@ pub(crate) fn each_state<T: Real>(
     mut visit: impl FnMut(&[u16], T),
 ) {
     let mut order = found.order.clone();
-    let mut block = Block::restore(&mut order, arena.block.reborrow());
+    let mut block = if found.is_fixed {
+        // What is in memory are integers.
+        arena.project(model, None);
+        Block::gather(model, &mut order, arena.projection, arena.block.reborrow())
+    } else {
+        Block::restore(&mut order, arena.block.reborrow())
+    };
     // A member whose coefficient in the reference is zero might as well be none.
     for p in 0..block.len() as u16 {
         if at(block.reference, usize::from(p)) != T::ZERO {

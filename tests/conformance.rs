@@ -43,8 +43,9 @@ fn settings(kind: Kind) -> Gibbs {
 /// The rows of the cost table. The first has loud samples (they take the reference path on the
 /// way), the second a slab mean and diagonal noise, the third a Gram matrix that is computed. Then latents that
 /// are on or off, added up or the strongest alone, and the samplers. Then dictionaries of integers, as their names say, one without
-/// negative numbers, the first shape again with ordinary samples only, and one with more states than factors are kept of.
-const RECIPES: [Recipe; 14] = [
+/// negative numbers, the first shape again with ordinary samples only, and one with more states than factors are kept of. At last
+/// two that are inferred in integers; the second has samples that are too loud for that.
+const RECIPES: [Recipe; 16] = [
     Recipe { kind: ModelKind::Gsc, name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "d64h256", dims: 64, latents: 256, selected: 10, max_active: 3 },
@@ -59,6 +60,8 @@ const RECIPES: [Recipe; 14] = [
     Recipe { kind: ModelKind::Nmf, name: "nmf-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "quiet-d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
     Recipe { kind: ModelKind::Gsc, name: "deep-d12h16", dims: 12, latents: 16, selected: 8, max_active: 5 },
+    Recipe { kind: ModelKind::Gsc, name: "fixed-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
+    Recipe { kind: ModelKind::Gsc, name: "fixed-d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
 ];
 
 impl Recipe {
@@ -74,7 +77,7 @@ impl Recipe {
     /// Of its integers.
     fn width(&self) -> Option<Width> {
         match self.name.split('-').next() {
-            Some("i16") => Some(Width::I16),
+            Some("i16" | "fixed") => Some(Width::I16),
             Some("i8") => Some(Width::I8),
             _ => None,
         }
@@ -182,7 +185,13 @@ fn checked_in_models_are_those_the_code_makes() {
             gram: GramName::Auto,
         };
         let prepared = match recipe.width() {
-            Some(width) => Prepared::quantized(&parameters, &options, width).unwrap(),
+            Some(width) => {
+                let prepared = Prepared::quantized(&parameters, &options, width).unwrap();
+                match recipe.name.starts_with("fixed-") {
+                    true => prepared.in_fixed_point().unwrap(),
+                    false => prepared,
+                }
+            }
             None => Prepared::new(&parameters, &options).unwrap(),
         };
         let text = format!("conformance model {}", recipe.name);

@@ -88,6 +88,9 @@ pub fn write<'a>(
     if let States::Table(table) = model.states {
         sections.push((b"STAT", bytes(table.records)));
     }
+    if let Some(latents) = model.fixed {
+        sections.push((b"FIXD", latents.iter().flatten().flat_map(|number| number.to_le_bytes()).collect()));
+    }
     sections.extend(about.frame.map(|frame| (b"fram", frame.bytes().to_vec())));
     if !about.gains.is_empty() {
         sections.push((b"gain", bytes(about.gains)));

@@ -3,6 +3,7 @@
 //! The dictionary is rounded to the target precision first, to integers if so wanted ([`crate::quantize`]), and everything
 //! else follows from the rounded one in `f64`, so that the numbers of a model agree with each other.
 
+mod fixed;
 mod options;
 mod table;
 
@@ -16,7 +17,7 @@ use crate::{Error, Result};
 use options::check_selection;
 use spikelet::math::Real;
 use spikelet::model::{
-    Dictionary, Integers, Kind, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States, Width,
+    Dictionary, FixedLatent, Integers, Kind, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States, Width,
 };
 use table::state_table;
 
@@ -42,6 +43,7 @@ pub struct Prepared<T> {
     pub(crate) gram: Option<Vec<T>>,
     pub(crate) selection: Scores<T>,
     pub(crate) states: Option<Vec<T>>,
+    fixed: Option<Vec<FixedLatent>>,
     log_norm: T,
 }
 
@@ -198,6 +200,7 @@ impl<T: Real> Prepared<T> {
             gram: keep_gram.then(|| (0..h).flat_map(|i| round(&gram[i * h..=i * h + i])).collect()),
             selection,
             states: states.map(|records| round(&records)),
+            fixed: None,
             log_norm: T::from_f64(log_norm),
         };
         prepared.model()?;
@@ -236,6 +239,7 @@ impl<T: Real> Prepared<T> {
                 None => States::Grown,
                 Some(records) => States::Table(StateTable { records, full_slab: self.full_slab }),
             },
+            fixed: self.fixed.as_deref(),
             log_norm: self.log_norm,
         })
         .map_err(|error| match error {

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::features::{DEEP, GIBBS, INTEGERS, MANY_STATES, has_slab, left_out};
+use crate::fixed::{fits, is_possible};
 use crate::kept::serves;
 use crate::math::Real;
 use crate::slices::{at, lower_row};
@@ -104,6 +105,20 @@ impl<'a, T: Real> Model<'a, T> {
             Selection::Cosine { scale } if kind != Kind::Gsc => numbers("selection_scale", scale, h)?,
             Selection::Bound if kind.is_non_negative() && !kind.has_slab() && !full_noise => {}
             _ => return Err(ModelError::Unfit { field: "selection" }),
+        }
+        if INTEGERS && let Some(fixed) = parts.fixed {
+            let is_grown = matches!(parts.states, States::Grown);
+            let is_singleton = matches!(parts.selection, Selection::Singleton);
+            let is_integer = matches!(parts.dictionary, Dictionary::Integer(_));
+            if !(fits(&parts.shape) && is_grown && is_singleton && is_integer) {
+                return Err(ModelError::Unfit { field: "fixed" });
+            }
+            if fixed.len() != h {
+                return Err(ModelError::Length { field: "fixed", expected: h, found: fixed.len() });
+            }
+            if let Some(index) = fixed.iter().position(|latent| !is_possible(latent)) {
+                return Err(ModelError::Range { field: "fixed", index });
+            }
         }
         if let States::Table(table) = parts.states {
             match StateTable::<T>::len(h, max_active, table.full_slab) {

@@ -56,6 +56,9 @@ pub(super) struct Quantize {
     /// How the dictionary is stored
     #[arg(long, value_enum)]
     encoding: Encoding,
+    /// Infer samples in integers from end to end, for processors without a float unit (gsc, at most 3 latents on of 10)
+    #[arg(long)]
+    fixed_point: bool,
     /// The model to write
     #[arg(long, value_name = "SMALL.spk")]
     out: PathBuf,
@@ -95,18 +98,32 @@ impl Encoding {
 }
 
 /// The blob with integers of this width, or as it is. `name` is that of the file.
-pub(super) fn encode(file: &ModelFile, name: &Path, width: Option<Width>) -> Result<Vec<u8>> {
+pub(super) fn encode(
+    file: &ModelFile,
+    name: &Path,
+    width: Option<Width>,
+    fixed_point: bool,
+) -> Result<Vec<u8>> {
     let blob = file.blob()?;
     if matches!(blob.model().dictionary, Dictionary::Integer(_)) {
         let advice = "give the model in f32 that it was made from";
         return Err(Error::input("the model has integers already", name.display(), advice));
     }
-    let Some(width) = width else { return Ok(file.bytes(&blob).to_vec()) };
+    let Some(width) = width else {
+        if fixed_point {
+            let what = "inference in integers needs a dictionary of integers";
+            return Err(Error::input(what, "--fixed-point", "use --encoding i16 or i8"));
+        }
+        return Ok(file.bytes(&blob).to_vec());
+    };
     let Some((parameters, options)) = recover(&blob) else {
         let what = "this version of spikelet cannot make models of this kind";
         return Err(Error::input(what, name.display(), "use a newer one"));
     };
-    let prepared = Prepared::<f32>::quantized(&parameters, &options, width)?;
+    let mut prepared = Prepared::<f32>::quantized(&parameters, &options, width)?;
+    if fixed_point {
+        prepared = prepared.in_fixed_point()?;
+    }
     let groups = Grouping::of(&blob.groups(), parameters.latents);
     let about = About {
         provenance: blob.provenance(),
@@ -195,7 +212,7 @@ impl Quantize {
         let inputs: Vec<&PathBuf> =
             [Some(&self.model), self.data.as_ref(), self.reference.as_ref()].into_iter().flatten().collect();
         refuse_overwriting(&self.out, &inputs)?;
-        let bytes = encode(&file, &self.model, self.encoding.width())?;
+        let bytes = encode(&file, &self.model, self.encoding.width(), self.fixed_point)?;
         let small = ModelFile::new(self.out.display().to_string(), &bytes);
         let models = [file.blob()?.model(), small.blob()?.model()];
         let cost = match &self.data {

@@ -66,7 +66,7 @@ pub(super) fn encodings(file: &ModelFile, name: &Path, sample: Option<&Sample>) 
     let mut refused = String::new();
     let mut progress = Progress::new("report", 2 * sample.map_or(0, Sample::len));
     for (label, width) in [("i16", Width::I16), ("i8", Width::I8)] {
-        let encoded = match encode(file, name, Some(width)) {
+        let encoded = match encode(file, name, Some(width), false) {
             Ok(encoded) => encoded,
             Err(error) => {
                 refused += &hint(format_args!("{label} is not possible: {}.", escaped(&error.to_string())));

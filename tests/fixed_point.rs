@@ -31,7 +31,11 @@ fn problem(
         let clean: f64 = row.iter().zip(&x).map(|(w, x)| w * x).sum();
         clean + sigma * rng.normal::<f64>()
     });
-    let sample = sample.collect();
+    let sample: Vec<f64> = sample.collect();
+    // Twelve digits, which the packed sample has room for: all that differs is what comes after it.
+    let most = sample.iter().fold(0.0, |most: f64, y| most.max(y.abs()));
+    let step = (most.log2().ceil() - 12.0).exp2();
+    let sample = sample.iter().map(|y| (y / step).round() * step).collect();
     let parameters = Parameters {
         kind: ModelKind::Gsc,
         dims,
@@ -94,7 +98,7 @@ proptest! {
         let (parameters, options, sample) =
             problem([dims, latents, selected, max_active], alike, 10f64.powf(log_sigma), seed);
         let width = if eight { Width::I8 } else { Width::I16 };
-        let prepared = Prepared::<f64>::quantized(&parameters, &options, width).unwrap();
+        let prepared = Prepared::<f64>::quantized(&parameters, &options, width).unwrap().in_fixed_point().unwrap();
         let model = prepared.model().unwrap();
         let integers = infer(model, Detail::Marginals, &sample);
         let floats = infer(model, Detail::SecondMoments, &sample);

@@ -1,8 +1,8 @@
-//! One state in integers: its coefficients, their variances, its weight.
+//! One state: its coefficients, their variances, its weight.
 
-use super::factors::{ROOT_BITS, shift_of, times_c, times_d};
-use crate::fixed::{LOG_DIGITS, exp2, mul_high, square};
-use crate::kept::MAX_ACTIVE;
+use super::factors::{times_c, times_d};
+use super::numbers::{exp2, mul_high, square};
+use super::{LOG_DIGITS, MAX_ACTIVE, ROOT_BITS};
 
 /// sqrt(log2 e), the deviation of a latent by itself. (16 digits)
 const DEVIATION: i32 = (ROOT_BITS * 65536.0) as i32;
@@ -65,11 +65,5 @@ impl State {
             shift -= 2;
         }
         ((weight >> shift.min(31)) + 1) as u32 >> 1
-    }
-
-    /// The exponent that d adds, before its mantissa is seen to.
-    #[inline(always)]
-    pub fn exponent_of(d: i32) -> i32 {
-        (shift_of(d) << LOG_DIGITS) as i32 - (2 << LOG_DIGITS)
     }
 }

@@ -1,0 +1,69 @@
+//! Latents as inference in integers needs them: see [`spikelet::model::FixedLatent`].
+
+use super::Prepared;
+use crate::{Error, Result};
+use spikelet::math::Real;
+use spikelet::model::{FixedLatent, Kind};
+
+/// Most latents on at once, of how many, and nats that 1/2 K mu^2 may be.
+const MOST: (usize, usize, f64) = (3, 10, 64.0);
+
+const PLACE: &str = "--fixed-point";
+
+impl<T: Real> Prepared<T> {
+    /// The same model, inferred in integers, as processors without a float unit should. Fails where that is not possible.
+    pub fn in_fixed_point(mut self) -> Result<Self> {
+        let (max_active, selected, _) = MOST;
+        if self.shape.kind != Kind::Gsc {
+            let what = "only models of kind gsc are inferred in integers";
+            return Err(Error::input(what, PLACE, "leave the flag away"));
+        }
+        if self.shape.max_active > max_active || self.shape.selected > selected {
+            let what = format!(
+                "{} of {} latents on at once are too many for integers",
+                self.shape.max_active, self.shape.selected
+            );
+            let advice = format!(
+                "train with --max-active {max_active} and --selected {selected} at most, or leave the flag away"
+            );
+            return Err(Error::input(what, PLACE, advice));
+        }
+        if self.states.is_some() || !matches!(self.selection, super::Scores::Singleton) {
+            let what = "integers need states that are grown and selection by singletons";
+            return Err(Error::input(what, PLACE, "leave the flag away"));
+        }
+        let latents = (0..self.shape.latents).map(|h| self.fixed_latent(h)).collect::<Result<_>>()?;
+        self.fixed = Some(latents);
+        self.model()?;
+        Ok(self)
+    }
+
+    fn fixed_latent(&self, h: usize) -> Result<FixedLatent> {
+        let [g, k, mu, offset, logit] = [
+            &self.gram_diagonal,
+            &self.slab_precision,
+            &self.slab_mean,
+            &self.score_offset,
+            &self.prior_logit,
+        ]
+        .map(|values| values[h].to_f64());
+        let log2_e = std::f64::consts::LOG2_E;
+        let worth = 0.5 * k * mu * mu;
+        if worth > MOST.2 {
+            let what = format!("the slab of latent {h} is too narrow for its mean ({mu})");
+            return Err(Error::input(what, PLACE, "leave the flag away"));
+        }
+        let s = 1.0 / (g + k).sqrt();
+        let exponent = s.log2().floor();
+        let fixed = |value: f64, digits: i32| (value * f64::from(digits).exp2()).round() as i32;
+        // Exponents that say "never" are as good as any.
+        let bits = |nats: f64| fixed((nats * log2_e).max(-16_000.0), 13);
+        let least = fixed(k / (g + k), 30);
+        if least < 16 {
+            let what = format!("latent {h} is more than 70 dB above the noise");
+            return Err(Error::input(what, PLACE, "leave the flag away"));
+        }
+        let mantissa = fixed(s / exponent.exp2(), 30).max(1 << 30);
+        Ok([mantissa, exponent as i32, bits(offset - worth), bits(logit), fixed(log2_e.sqrt() * k * mu * s, 22), least])
+    }
+}
