@@ -77,8 +77,8 @@ const WEIGHT_DIGITS: i32 = 21;
 const VALUE_DIGITS: i32 = 16;
 /// Digits of their squares, and of variances, in sums.
 const SQUARE_DIGITS: i32 = 14;
-/// States this far below the best have no weight: less than half of the least, mantissas included.
-const NEGLIGIBLE: i32 = 24 * ONE_BIT;
+/// States this far below the best are left out: their weights are 4 at most, of 2^21, mantissas included.
+const NEGLIGIBLE: i32 = 21 * ONE_BIT;
 /// sqrt(log2 e): with it, half of a square is bits.
 const ROOT_BITS: f64 = 1.201_122_408_786_449_8;
 /// Least K / (G + K), Q30: what is left of a latent beside others.
@@ -146,7 +146,7 @@ pub(crate) fn posterior<T: Real>(
     let mut walk = Walk::default();
     walk.seek(&u, &factors, tops, largest);
     walk.sum(&u, &factors, tops, largest.max(outside.largest));
-    if walk.lost != 0 {
+    if walk.is_lost {
         return false;
     }
     conclude(model, latents, &walk, &outside, arena, found);

@@ -61,10 +61,12 @@ mod narrow {
     }
 }
 
-/// The square of a number.
+/// The square of a number with 16 digits behind the point, with 14; at most 2^31.
 #[inline(always)]
-pub(super) fn square(a: i32) -> u64 {
-    mul_wide(a.unsigned_abs(), a.unsigned_abs())
+pub(super) fn square(a: i32) -> u32 {
+    let a = a.unsigned_abs();
+    // Most are small, and then one product of a word does.
+    if a < 1 << 18 { ((a >> 2) * (a >> 2)) >> 14 } else { (mul_wide(a, a) >> 18).min(1 << 31) as u32 }
 }
 
 /// A number as a mantissa times 2 to the power of an exponent less 30: a float with cheap products.

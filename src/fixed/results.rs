@@ -160,8 +160,7 @@ fn given(latent: &FixedLatent, sums: &Latent) -> Given {
     let inverse = Scaled::of_wide(i64::from(sums.on), WEIGHT_DIGITS).inverse();
     let away = Scaled::of_wide(sums.first, VALUE_DIGITS + WEIGHT_DIGITS).times(inverse).to_fixed(VALUE_DIGITS);
     let square = Scaled::of_wide(sums.square as i64, SQUARE_DIGITS + WEIGHT_DIGITS).times(inverse);
-    let mean_square = (square_of(away) >> (2 * VALUE_DIGITS - SQUARE_DIGITS)).min(i32::MAX as u64) as i32;
-    let within = square.to_fixed(SQUARE_DIGITS).saturating_sub(mean_square).max(0);
+    let within = square.to_fixed(SQUARE_DIGITS).saturating_sub_unsigned(square_of(away)).max(0);
     let unit = scale(latent).times(UNIT);
     let mean = coefficient(latent, sums.reference.saturating_add(away), VALUE_DIGITS);
     Given { mean, variance: Scaled::of(within, SQUARE_DIGITS).times(unit.times(unit)) }

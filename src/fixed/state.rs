@@ -6,6 +6,8 @@ use super::{LOG_DIGITS, MAX_ACTIVE, ROOT_BITS};
 
 /// sqrt(log2 e), the deviation of a latent by itself. (16 digits)
 const DEVIATION: i32 = (ROOT_BITS * 65536.0) as i32;
+/// Its square. (14 digits)
+const VARIANCE: u32 = (ROOT_BITS * ROOT_BITS * 16384.0) as u32;
 /// From the digits of t to those of coefficients.
 const FEWER: u32 = 6;
 
@@ -36,21 +38,21 @@ impl State {
         [t_i - times_c(j, self.c) - times_c(k, c_ik), j, k]
     }
 
-    /// The diagonal of L^-T L^-1, by columns of L^-1. (32 digits)
-    pub fn variances(&self) -> [u64; MAX_ACTIVE] {
-        let mut variances = [square(DEVIATION), 0, 0];
+    /// The diagonal of L^-T L^-1, by columns of L^-1; one of them may be too large to be one. (14 digits)
+    pub fn variances(&self) -> [u32; MAX_ACTIVE] {
+        let mut variances = [VARIANCE, 0, 0];
         if self.count > 1 {
             let j = times_d(DEVIATION, self.d);
-            variances[0] += square(times_c(j, self.c));
-            variances[1] += square(j);
+            variances = [VARIANCE.saturating_add(square(times_c(j, self.c))), square(j), 0];
         }
         if self.count > 2 {
             let [c_ik, e, d_k] = self.third;
             let k = times_d(DEVIATION, d_k);
             let j = times_d(times_c(k, e), self.d);
-            variances[0] += square(times_c(k, c_ik).wrapping_sub(times_c(j, self.c)));
-            variances[1] += square(j);
-            variances[2] += square(k);
+            let i = times_c(k, c_ik).wrapping_sub(times_c(j, self.c));
+            for (variance, deviation) in variances.iter_mut().zip([i, j, k]) {
+                *variance = variance.saturating_add(square(deviation));
+            }
         }
         variances
     }

@@ -8,8 +8,6 @@ use super::numbers::{mul_high, mul_wide, mul_wide_signed, square};
 use super::state::State;
 use super::{MAX_ACTIVE, MAX_SELECTED, NEGLIGIBLE, ONE_BIT};
 
-/// From the digits of a product of coefficients to those of squares in sums.
-const FEWER: u32 = 18;
 
 /// Sums over the states that have a latent on, of s, x and x^2, x about the reference.
 #[derive(Clone, Copy, Default)]
@@ -33,8 +31,8 @@ pub(super) struct Walk {
     pub best_values: [i32; MAX_ACTIVE],
     pub total: u32,
     pub latents: [Latent; MAX_SELECTED],
-    /// Upper digits of squares that have no place in the sums.
-    pub lost: u32,
+    /// Some square was too large for the sums.
+    pub is_lost: bool,
 }
 
 /// A latent after another: its part of exponents, less what [`shift_of`] adds, and what the other leaves of its u.
@@ -175,6 +173,9 @@ impl Walk {
             return;
         }
         let weight = state.weight(self.anchor.wrapping_sub(exponent));
+        if weight == 0 {
+            return;
+        }
         let (values, variances) = (state.coefficients(), state.variances());
         self.total = self.total.wrapping_add(weight);
         if weight > self.best_weight {
@@ -183,11 +184,11 @@ impl Walk {
         for ((&p, value), variance) in state.positions().iter().zip(values).zip(variances) {
             let Some(latent) = self.latents.get_mut(usize::from(p)) else { return };
             let away = value.wrapping_sub(latent.reference);
-            let square = variance.wrapping_add(square(away));
-            self.lost |= (square >> 32) as u32 >> (FEWER - 1);
+            let square = variance.saturating_add(square(away));
+            self.is_lost |= square >> 31 != 0;
             latent.on = latent.on.wrapping_add(weight);
             latent.first = latent.first.wrapping_add(mul_wide_signed(weight as i32, away));
-            latent.square = latent.square.wrapping_add(mul_wide(weight, (square >> FEWER) as u32));
+            latent.square = latent.square.wrapping_add(mul_wide(weight, square));
         }
     }
 }
