@@ -84,7 +84,7 @@ const ROOT_BITS: f64 = 1.201_122_408_786_449_8;
 /// Least K / (G + K), Q30: what is left of a latent beside others.
 const LEAST_PIVOT: i32 = 1 << 4;
 /// Most that a latent's parts of exponents are away from zero: there is room for three latents.
-const MAX_OFFSET: i32 = 1 << 27;
+const MAX_OFFSET: u32 = 1 << 27;
 
 /// The latents of a model that is inferred in integers.
 #[inline(always)]
@@ -100,10 +100,10 @@ pub(crate) const fn fits(shape: &Shape) -> bool {
 /// Whether the numbers of a latent are in range.
 pub(crate) fn is_possible(&[scale, exponent, offset, logit, rest, least]: &FixedLatent) -> bool {
     scale >= 1 << 30
-        && exponent.abs() <= 100
-        && offset.abs() <= MAX_OFFSET
-        && logit.abs() <= MAX_OFFSET
-        && rest.abs() <= 1 << 30
+        && exponent.unsigned_abs() <= 100
+        && offset.unsigned_abs() <= MAX_OFFSET
+        && logit.unsigned_abs() <= MAX_OFFSET
+        && rest.unsigned_abs() <= 1 << 30
         && (LEAST_PIVOT..=1 << 30).contains(&least)
 }
 

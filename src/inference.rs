@@ -161,6 +161,12 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
         self.found.borrow().rounds
     }
 
+    /// For them, too: whether its last sample was inferred in integers.
+    #[doc(hidden)]
+    pub fn is_fixed(&self) -> bool {
+        self.found.borrow().is_fixed
+    }
+
     /// The whole way for one sample of D entries.
     pub fn infer(&mut self, sample: &[T]) -> Result<Estimate<'_, T>, Error> {
         self.project(sample)?;

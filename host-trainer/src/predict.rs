@@ -246,6 +246,7 @@ fn not_fitted(model: &Model<'_, f32>, engine: Engine) -> Option<String> {
     if weights(model, engine).next().is_none() {
         let integers = if width(model).is_some() { ", whose dictionary is one of integers" } else { "" };
         let method = match Method::of(model, engine) {
+            Method::Fixed => ", inferred in integers",
             Method::Kept => "",
             Method::Grown => ", with as many states",
             Method::Table => ", whose states are in a table",

@@ -54,6 +54,13 @@ mod narrow {
         u64::from(high) << 32 | u64::from(other << 16 | low & 0xffff)
     }
 
+    // Most numbers are small, and then one product does.
+    #[inline(always)]
+    pub fn square(a: i32) -> u64 {
+        let a = a.unsigned_abs();
+        if a < 1 << 16 { u64::from(a * a) } else { mul_wide(a, a) }
+    }
+
     #[inline(always)]
     pub fn mul_wide_signed(a: i32, b: i32) -> i64 {
         let product = mul_wide(a.unsigned_abs(), b.unsigned_abs()) as i64;
@@ -61,12 +68,13 @@ mod narrow {
     }
 }
 
-/// The square of a number with 16 digits behind the point, with 14; at most 2^31.
+/// The square of a number with 16 digits behind the point, with 14.
 #[inline(always)]
-pub(super) fn square(a: i32) -> u32 {
-    let a = a.unsigned_abs();
-    // Most are small, and then one product of a word does.
-    if a < 1 << 18 { ((a >> 2) * (a >> 2)) >> 14 } else { (mul_wide(a, a) >> 18).min(1 << 31) as u32 }
+pub(super) fn square(a: i32) -> u64 {
+    #[cfg(spikelet_narrow)]
+    return narrow::square(a >> 2) >> 14;
+    #[cfg(not(spikelet_narrow))]
+    return (i64::from(a >> 2) * i64::from(a >> 2)) as u64 >> 14;
 }
 
 /// A number as a mantissa times 2 to the power of an exponent less 30: a float with cheap products.
@@ -100,6 +108,11 @@ impl Scaled {
         }
     }
 
+    /// The same with a mantissa of at least 2^30: products take digits off it.
+    pub fn normal(self) -> Self {
+        Self::of(self.mantissa, 30 - self.exponent)
+    }
+
     /// The product; its mantissa is four times smaller at most.
     pub fn times(self, other: Self) -> Self {
         Self { mantissa: mul_high(self.mantissa, other.mantissa), exponent: self.exponent + other.exponent + 2 }
@@ -111,6 +124,12 @@ impl Scaled {
         let shift = (large.exponent - small.exponent).min(30);
         let mantissa = (large.mantissa >> 1).wrapping_add(small.mantissa >> 1 >> shift);
         Self { mantissa, exponent: large.exponent + 1 }
+    }
+
+    /// The difference, or zero if it is none.
+    pub fn less(self, other: Self) -> Self {
+        let Self { mantissa, exponent } = self.plus(Self { mantissa: -other.mantissa, ..other });
+        Self { mantissa: mantissa.max(0), exponent }
     }
 
     /// With so many digits behind the point, as far as there is room.
@@ -137,12 +156,12 @@ impl Scaled {
     /// 1 over such a number.
     pub fn inverse(self) -> Self {
         let root = self.inverse_root();
-        root.times(root)
+        root.times(root).normal()
     }
 
     /// As a float.
     pub fn to_real<T: Real>(self) -> T {
-        let Self { mantissa, exponent } = Self::of(self.mantissa, 30 - self.exponent);
+        let Self { mantissa, exponent } = self.normal();
         T::of_parts(mantissa, exponent)
     }
 }
@@ -225,6 +244,7 @@ mod tests {
         let random = (0..100_000).map(|_| (word(), word()));
         for (a, b) in edges.iter().flat_map(|&a| edges.map(|b| (a, b))).chain(random) {
             assert_eq!(narrow::mul_high(a, b), ((i64::from(a) * i64::from(b)) >> 32) as i32, "{a} {b}");
+            assert_eq!(narrow::square(a), (i64::from(a) * i64::from(a)) as u64, "{a}");
             assert_eq!(narrow::mul_wide_signed(a, b), i64::from(a) * i64::from(b), "{a} {b}");
             let (a, b) = (a as u32, b as u32);
             assert_eq!(narrow::mul_wide(a, b), u64::from(a) * u64::from(b), "{a} {b}");
@@ -270,6 +290,8 @@ mod tests {
             assert!((a.inverse().to_real::<f64>() * x - 1.0).abs() < 1e-7);
             assert!((a.times(b).to_real::<f64>() / (x * y) - 1.0).abs() < 1e-7);
             assert!((a.plus(b).to_real::<f64>() / (x + y) - 1.0).abs() < 1e-7);
+            let difference = a.less(b).to_real::<f64>();
+            assert!((difference - (x - y).max(0.0)).abs() < 1e-7 * (x.abs() + y.abs()));
         }
     }
 }

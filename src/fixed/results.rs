@@ -1,6 +1,6 @@
 //! Sums of integers to what is reported.
 
-use super::numbers::{Scaled, exp2, square as square_of};
+use super::numbers::{Scaled, exp2};
 use super::walk::{Latent, Walk};
 use super::{
     LOG_DIGITS, NEGLIGIBLE, ROOT_BITS, SQUARE_DIGITS, T_DIGITS, VALUE_DIGITS, WEIGHT_DIGITS, integer_at, scale,
@@ -158,10 +158,10 @@ fn alone(latent: &FixedLatent, u: i32) -> Scaled {
 /// From sums over the states that have a latent on.
 fn given(latent: &FixedLatent, sums: &Latent) -> Given {
     let inverse = Scaled::of_wide(i64::from(sums.on), WEIGHT_DIGITS).inverse();
-    let away = Scaled::of_wide(sums.first, VALUE_DIGITS + WEIGHT_DIGITS).times(inverse).to_fixed(VALUE_DIGITS);
+    let away = Scaled::of_wide(sums.first, VALUE_DIGITS + WEIGHT_DIGITS).times(inverse);
     let square = Scaled::of_wide(sums.square as i64, SQUARE_DIGITS + WEIGHT_DIGITS).times(inverse);
-    let within = square.to_fixed(SQUARE_DIGITS).saturating_sub_unsigned(square_of(away)).max(0);
     let unit = scale(latent).times(UNIT);
-    let mean = coefficient(latent, sums.reference.saturating_add(away), VALUE_DIGITS);
-    Given { mean, variance: Scaled::of(within, SQUARE_DIGITS).times(unit.times(unit)) }
+    let value = sums.reference.saturating_add(away.to_fixed(VALUE_DIGITS));
+    let mean = Scaled::of(value, VALUE_DIGITS).times(unit);
+    Given { mean, variance: square.less(away.times(away)).times(unit.times(unit)) }
 }

@@ -48,8 +48,7 @@ pub(crate) fn project<T: Real>(
     if !(T::HALF * energy <= T::from_f64(MAX_NATS)) {
         return None;
     }
-    let factor = factor.times(ROOT);
-    let factor = Scaled::of(factor.mantissa, 30 - factor.exponent);
+    let factor = factor.times(ROOT).normal();
     let sample = span(words(weighted), 0, sample_words(sample.len()));
     let found = span_mut(words_mut(projection), 0, latents.len());
     sums(integers.width, integers.words, sample, found);

@@ -31,7 +31,7 @@ pub(super) struct Walk {
     pub best_values: [i32; MAX_ACTIVE],
     pub total: u32,
     pub latents: [Latent; MAX_SELECTED],
-    /// Some square was too large for the sums.
+    /// Something was too large for the sums.
     pub is_lost: bool,
 }
 
@@ -97,7 +97,7 @@ impl Walk {
     /// The best state, whose exponent is known, becomes the reference.
     pub fn seek(&mut self, u: &[i32; MAX_SELECTED], factors: &Factors<'_>, tops: &[i32], largest: i32) {
         self.visit_from(largest, u, factors, tops);
-        self.best_values = self.best.coefficients();
+        self.best_values = self.best.coefficients().unwrap_or_default();
         for (&p, &value) in self.best.positions().iter().zip(&self.best_values) {
             if let Some(latent) = self.latents.get_mut(usize::from(p)) {
                 latent.reference = value;
@@ -176,19 +176,47 @@ impl Walk {
         if weight == 0 {
             return;
         }
-        let (values, variances) = (state.coefficients(), state.variances());
+        let Some(values) = state.coefficients() else {
+            self.is_lost = true;
+            return;
+        };
         self.total = self.total.wrapping_add(weight);
         if weight > self.best_weight {
-            (self.best_weight, self.best, self.best_values) = (weight, *state, values);
+            self.note(weight, state, values);
         }
-        for ((&p, value), variance) in state.positions().iter().zip(values).zip(variances) {
-            let Some(latent) = self.latents.get_mut(usize::from(p)) else { return };
-            let away = value.wrapping_sub(latent.reference);
-            let square = variance.saturating_add(square(away));
-            self.is_lost |= square >> 31 != 0;
-            latent.on = latent.on.wrapping_add(weight);
-            latent.first = latent.first.wrapping_add(mul_wide_signed(weight as i32, away));
-            latent.square = latent.square.wrapping_add(mul_wide(weight, square));
+        let ([p_i, p_j, p_k], [i, j, k], of) = (state.positions, values, state.variances());
+        if state.count > 0 {
+            self.add(p_i, weight, i, of[0]);
         }
+        if state.count > 1 {
+            self.add(p_j, weight, j, of[1]);
+        }
+        if state.count > 2 {
+            self.add(p_k, weight, k, of[2]);
+        }
+    }
+
+    /// Takes note of the best state so far.
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, weight: u32, state: &State, values: [i32; MAX_ACTIVE]) {
+        (self.best_weight, self.best, self.best_values) = (weight, *state, values);
+    }
+
+    /// Adds what a state says about a latent that is on there.
+    #[inline(never)]
+    fn add(&mut self, position: u8, weight: u32, value: i32, variance: u64) {
+        let Some(latent) = self.latents.get_mut(usize::from(position)) else { return };
+        let away = value.wrapping_sub(latent.reference);
+        let square = variance + square(away);
+        // Large ones need not keep all of their digits.
+        let product = match u32::try_from(square) {
+            Ok(square) => mul_wide(weight, square),
+            Err(_) => mul_wide(weight, (square >> 16) as u32) << 16,
+        };
+        latent.on = latent.on.wrapping_add(weight);
+        latent.first = latent.first.wrapping_add(mul_wide_signed(weight as i32, away));
+        latent.square = latent.square.wrapping_add(product);
+        self.is_lost |= latent.square >> 63 != 0 || square >> 39 != 0;
     }
 }

@@ -26,6 +26,7 @@ impl Family {
             match word {
                 "i16" => family.width = Some(Width::I16),
                 "i8" => family.width = Some(Width::I8),
+                "fixed" => family.method = Method::Fixed,
                 "deep" => family.method = Method::Grown,
                 "table" => family.method = Method::Table,
                 "gibbs" => family.method = Method::Chains,

@@ -3,7 +3,7 @@
 use crate::family::Family;
 use crate::least_squares::{above, mean, non_negative};
 use crate::measured::{Measured, Sample, measured, read};
-use spikelet_trainer::predict::{CORES, Counts, Way, dot};
+use spikelet_trainer::predict::{CORES, Counts, Method, Way, dot};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -45,7 +45,8 @@ impl Fitted {
     fn new(models: &[Measured]) -> Self {
         let stage = |number: usize, counts: fn(&Counts) -> &Vec<f64>| {
             let rows = models.iter().map(|model| {
-                let mean = mean(model.samples.iter().map(|sample| sample.stages[number]));
+                let own = model.samples.iter().filter(|sample| sample.is_own);
+                let mean = mean(own.map(|sample| sample.stages[number]));
                 (counts(&model.counts).clone(), mean, 1.0 / mean)
             });
             non_negative(&rows.collect::<Vec<_>>())
@@ -122,7 +123,8 @@ impl Fitted {
 }
 
 /// The samples of a model that go this way and that the model draws itself: those that are scaled have errors in them that no
-/// latent explains, so that many more states are looked at.
+/// latent explains, so that many more states are looked at. Hardly a model draws samples that are too loud for integers, though.
 fn of_way(model: &Measured, way: Way) -> impl Iterator<Item = &Sample> + Clone {
-    model.samples.iter().filter(move |sample| sample.is_own && sample.counted.way == way)
+    let all = way == Way::Loud && model.counts.method == Method::Fixed;
+    model.samples.iter().filter(move |sample| (all || sample.is_own) && sample.counted.way == way)
 }

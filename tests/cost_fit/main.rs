@@ -9,7 +9,7 @@
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | `family` | what a NAME stands for: `gsc`, `gsc-i16`, `gsc-table`, `ssmca-i8-gibbs` |
+//! | `family` | what a NAME stands for: `gsc`, `gsc-i16-fixed`, `gsc-table`, `ssmca-i8-gibbs` |
 //! | `shapes` | which shapes are fitted, and which predicted |
 //! | `models` | random models of these shapes, and their samples |
 //! | `measured` | what was counted in firmware |

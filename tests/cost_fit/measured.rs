@@ -3,7 +3,8 @@
 use crate::family::Family;
 use crate::models::{is_scaled, name, prepared, sample};
 use crate::shapes::{Purpose, cases, samples};
-use spikelet_trainer::predict::{Counts, OfSample};
+use crate::least_squares::mean;
+use spikelet_trainer::predict::{Counts, Method, OfSample, Way};
 use std::fs;
 use std::path::Path;
 
@@ -40,6 +41,18 @@ fn lines(text: &str, name: &str) -> Vec<Vec<f64>> {
     of_name.map(|line| line.split(' ').skip(1).map(|word| word.parse().unwrap()).collect()).collect()
 }
 
+/// Where some samples are inferred in floats instead of integers: what their projection and selection take more than those of the
+/// others becomes part of the posterior, which is all that counts tell apart.
+fn count_floats_last(samples: &mut [Sample]) {
+    let is_whole = |sample: &&Sample| sample.counted.way == Way::Walked;
+    let [projection, selection] =
+        [0, 1].map(|stage| mean(samples.iter().filter(is_whole).map(|sample| sample.stages[stage])));
+    for sample in samples.iter_mut().filter(|sample| sample.counted.way == Way::Loud) {
+        let total: f64 = sample.stages.iter().sum();
+        sample.stages = [projection, selection, total - projection - selection];
+    }
+}
+
 /// What a core measured of the models of a family that is fitted.
 pub fn measured(folder: &Path, family: &Family, core: &str) -> Vec<Measured> {
     let file = |what: &str| read(&folder.join(format!("{core}.{what}")));
@@ -55,7 +68,10 @@ pub fn measured(folder: &Path, family: &Family, core: &str) -> Vec<Measured> {
             let counted = counts.of_sample(&mut inference, &sample(&model, Purpose::Fit, number)).unwrap();
             Sample { counted, stages, is_own: !is_scaled(Purpose::Fit, number) }
         };
-        let samples = (0..).zip(found).map(of_sample).collect();
+        let mut samples: Vec<Sample> = (0..).zip(found).map(of_sample).collect();
+        if counts.method == Method::Fixed {
+            count_floats_last(&mut samples);
+        }
         let stack = lines(&footprints, &model_name)[0][1];
         Measured { counts, shape: case.shape, samples, stack }
     });

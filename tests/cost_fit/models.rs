@@ -94,9 +94,10 @@ pub fn prepared(family: &Family, index: usize, case: &Case) -> Prepared<f32> {
     let states = (family.method == Method::Table).then_some(StatesName::Table);
     let (selection, singletons) = (SelectionName::of_kind(kind), index % 7 != 2);
     let options = Options { selected, max_active, singletons, selection, states, gram };
-    match family.width {
+    let prepared = match family.width {
         Some(width) => Prepared::quantized(&parameters, &options, width),
         None => Prepared::new(&parameters, &options),
     }
-    .unwrap()
+    .unwrap();
+    if family.method == Method::Fixed { prepared.in_fixed_point().unwrap() } else { prepared }
 }

@@ -150,7 +150,7 @@ pub fn cases(family: &Family, purpose: Purpose) -> Vec<Case> {
     let listed = |shapes: &[[usize; 4]]| {
         let is_kept = |&[_, _, selected, max_active]: &[usize; 4]| selected <= 10 && max_active <= 3;
         let of_family = |shape: &&[usize; 4]| match family.method {
-            Method::Kept => is_kept(shape),
+            Method::Kept | Method::Fixed => is_kept(shape),
             Method::Grown => family.kind != ModelKind::Gsc || !is_kept(shape),
             _ => true,
         };
@@ -160,8 +160,8 @@ pub fn cases(family: &Family, purpose: Purpose) -> Vec<Case> {
         (Method::Grown, Purpose::Fit) if family.kind == ModelKind::Gsc => {
             [listed(&[GRID, DEEP].concat()), listed(LOUD)]
         }
-        (Method::Kept | Method::Grown, Purpose::Fit) => [GRID, LOUD].map(listed),
-        (Method::Kept | Method::Grown, Purpose::Check) => [UNSEEN, UNSEEN_LOUD].map(listed),
+        (Method::Kept | Method::Fixed | Method::Grown, Purpose::Fit) => [GRID, LOUD].map(listed),
+        (Method::Kept | Method::Fixed | Method::Grown, Purpose::Check) => [UNSEEN, UNSEEN_LOUD].map(listed),
         (Method::Table, Purpose::Fit) => [TABLES, LOUD_TABLES].map(listed),
         (Method::Table, Purpose::Check) => [UNSEEN_TABLES, UNSEEN_LOUD_TABLES].map(listed),
         (Method::Chains, Purpose::Fit) => [CHAINS, LOUD_CHAINS].map(|cases| drawn(family.kind, cases)),
@@ -197,7 +197,7 @@ pub fn samples(family: &Family, purpose: Purpose) -> u64 {
         (Method::Kept | Method::Grown, Purpose::Fit, _) if !is_integer => 18,
         (_, Purpose::Fit, _) => 9,
         (Method::Kept | Method::Grown, Purpose::Check, _) if !is_integer => 50,
-        (Method::Kept | Method::Grown, Purpose::Check, _) => 20,
+        (Method::Kept | Method::Fixed | Method::Grown, Purpose::Check, _) => 20,
         (_, Purpose::Check, _) => 10,
     }
 }

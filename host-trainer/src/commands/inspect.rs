@@ -49,6 +49,8 @@ pub(super) struct Facts<'a> {
     pub singletons: bool,
     pub states: u64,
     pub encoding: &'static str,
+    /// What samples are inferred in: floats or integers.
+    pub arithmetic: &'static str,
     pub noise: &'static str,
     pub slab: &'static str,
     pub selection: &'static str,
@@ -160,6 +162,7 @@ impl<'a> Facts<'a> {
             singletons: shape.singletons,
             states: shape.states(),
             encoding: names::encoding(&model),
+            arithmetic: if model.fixed.is_some() { "integers" } else { "floats" },
             noise: names::noise(&model),
             slab: names::slab(blob.slab()),
             selection: names::selection(&model),
@@ -221,7 +224,7 @@ impl<'a> Facts<'a> {
                 format!("{} (singletons of all latents: {})", self.states, yes(self.singletons)),
             ),
             ("noise, slab", format!("{}, {}", self.noise, self.slab)),
-            ("encoding", self.encoding.into()),
+            ("encoding", format!("{}, inferred in {}", self.encoding, self.arithmetic)),
             ("flash", format!("{} bytes (Gram matrix stored: {})", self.blob_bytes, yes(self.gram_stored))),
             (
                 "RAM",

@@ -3,6 +3,7 @@
 //!
 //! | module | counts of the posterior |
 //! |---|---|
+//! | `fixed` | all states in integers |
 //! | `kept` | all states, their factors kept for the next sample |
 //! | `grown` | all states, their matrices made on the way |
 //! | `tabled` | all states, their matrices in a table |
@@ -12,6 +13,7 @@
 //! Projection and selection are the same for all of them.
 
 mod chains;
+mod fixed;
 mod grown;
 mod kept;
 mod segments;
@@ -34,6 +36,8 @@ const SURELY: f32 = 1.0 - 1e-6;
 /// How posteriors are found: each has weights of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
+    /// All states, in integers.
+    Fixed,
     /// All states, their factors kept for the next sample.
     Kept,
     /// All states, their matrices made on the way.
@@ -49,6 +53,7 @@ impl Method {
     pub fn of(model: &Model<'_, f32>, engine: Engine) -> Self {
         match (engine, model.states) {
             (Engine::Gibbs(_), _) => Self::Chains,
+            (Engine::Truncated, _) if model.fixed.is_some() => Self::Fixed,
             (Engine::Truncated, States::Table(_)) => Self::Table,
             (Engine::Truncated, States::Grown) if model.keeps_factors() => Self::Kept,
             (Engine::Truncated, States::Grown) => Self::Grown,
@@ -61,7 +66,7 @@ impl Method {
 pub enum Way {
     /// As most are.
     Walked,
-    /// Around a reference state, where that changes much.
+    /// Around a reference state, where that changes much, or in floats where others are in integers.
     Loud,
 }
 
@@ -165,6 +170,7 @@ impl Counts {
                 sizes.extend([("on at once", shape.max_active as u64), ("states", shape.states())]);
                 match method {
                     Method::Table => tabled::most(&facts),
+                    Method::Fixed => fixed::most(&facts),
                     Method::Kept => kept::most(&facts),
                     _ => grown::most(&facts),
                 }
@@ -217,12 +223,21 @@ impl Counts {
         if self.method == Method::Table {
             return Ok(OfSample { way, counts: tabled::of_sample(&self.facts, inference, is_loud) });
         }
+        if inference.is_fixed() {
+            let is_new = inference.kept() != before;
+            let counts = fixed::counts(&self.facts, fixed::Seen::new(inference), is_new);
+            return Ok(OfSample { way: Way::Walked, counts });
+        }
         let estimate = inference.estimate();
         let on = estimate.map_latents.len();
         let surely = estimate.activity.iter().filter(|&&activity| activity >= SURELY).count();
         let mut weighty = 0.0;
         inference.for_each_state(|_, probability| weighty += f64::from(u8::from(probability > NO_WEIGHT)));
         let seen = Seen { weighty, on, surely };
+        if self.method == Method::Fixed {
+            let counts = kept::counts(&self.facts, seen, fixed::made(inference.rounds()));
+            return Ok(OfSample { way: Way::Loud, counts: fixed::loud(&self.facts, counts) });
+        }
         if self.method == Method::Kept {
             let of_sample = kept::Made { is_new: inference.kept() != before, rounds: inference.rounds() };
             return Ok(OfSample { way: Way::Walked, counts: kept::counts(&self.facts, seen, of_sample) });
