@@ -14,6 +14,8 @@ pub(crate) const DETAIL: bool = cfg!(feature = "training");
 pub(crate) const TABLES: bool = cfg!(feature = "tables");
 /// Dictionaries of integers.
 pub(crate) const INTEGERS: bool = cfg!(feature = "integers");
+/// Inference in integers.
+pub(crate) const FIXED: bool = cfg!(feature = "fixed-point");
 /// Spike-and-slab models that [`crate::kept`] does not serve.
 pub(crate) const DEEP: bool = cfg!(feature = "deep");
 /// Shapes that have too many states for any core.
@@ -71,6 +73,7 @@ pub(crate) const fn left_out<T>(model: &Model<'_, T>) -> Option<&'static str> {
         _ if !has => Some(name),
         (States::Table(_), _) if !TABLES => Some("tables"),
         (_, Dictionary::Integer(_)) if !INTEGERS => Some("integers"),
+        _ if !FIXED && model.fixed.is_some() => Some("fixed-point"),
         _ => None,
     }
 }
@@ -101,6 +104,10 @@ mod tests {
         let of_integers = Model::new(Model { dictionary: Dictionary::Integer(integers), ..model });
         let refused = |feature| Some(ModelError::LeftOut { feature });
         assert_eq!(of_integers.err(), refused("integers").filter(|_| !INTEGERS));
+        if INTEGERS && !FIXED {
+            let in_integers = Model { fixed: Some(&[]), ..of_integers.unwrap() };
+            assert_eq!(Model::new(in_integers).err(), refused("fixed-point"));
+        }
         // Narrow slabs far from zero.
         let narrow = Model { slab_mean: &[10.0; 2], slab_precision: &[100.0; 2], ..model };
         assert_eq!(Model::new(narrow).err(), refused("deep").filter(|_| !DEEP && !GIBBS));

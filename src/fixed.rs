@@ -52,7 +52,7 @@ mod walk;
 pub(crate) use sample::{project, select};
 
 use crate::arena::Arena;
-use crate::features::INTEGERS;
+use crate::features::FIXED;
 use crate::found::Found;
 use crate::kept::{MAX_ACTIVE, MAX_SELECTED, kept_len};
 use crate::kernel::integer::integers_mut;
@@ -89,7 +89,7 @@ const MAX_OFFSET: u32 = 1 << 27;
 /// The latents of a model that is inferred in integers.
 #[inline(always)]
 pub(crate) fn latents<'a, T: Real>(model: &Model<'a, T>) -> Option<&'a [FixedLatent]> {
-    if INTEGERS { model.fixed } else { None }
+    if FIXED { model.fixed } else { None }
 }
 
 /// Whether a shape can be.

@@ -15,10 +15,10 @@
 //! The models are the same but for the encoding: `f32`, then `i16` and `i8` with the noise that rounding adds. KL (nats per
 //! point) and agreement of the best state are as `spikelet quantize --data` prints them. "Most" is what the source that
 //! loses most loses. Bytes are those of the whole model, as a device holds it. Where there are two figures they are of i16
-//! and i8.
+//! and i8. With `--fixed-point` these are inferred in integers from end to end, and all models have at most three latents on.
 //!
 //! ```text
-//! cargo run --release -p spikelet-trainer --example quantization -- [--quick] PATH
+//! cargo run --release -p spikelet-trainer --example quantization -- [--quick] [--fixed-point] PATH
 //! ```
 
 mod common;
@@ -59,14 +59,17 @@ fn experiment(arguments: &Arguments) -> Result<()> {
     if path.is_dir() { sound(arguments, path) } else { picture(arguments, path) }
 }
 
-/// The model in f32, in i16 and in i8.
-fn encodings(parameters: &Parameters, settings: &Settings) -> Result<[Prepared<f32>; 3]> {
-    let options = settings.options();
-    Ok([
-        Prepared::new(parameters, &options)?,
-        Prepared::quantized(parameters, &options, Width::I16)?,
-        Prepared::quantized(parameters, &options, Width::I8)?,
-    ])
+/// The model in f32, in i16 and in i8, these in fixed point if so wanted.
+fn encodings(parameters: &Parameters, settings: &Settings, fixed_point: bool) -> Result<[Prepared<f32>; 3]> {
+    let mut options = settings.options();
+    if fixed_point {
+        (options.selected, options.max_active) = (options.selected.min(10), options.max_active.min(3));
+    }
+    let integers = |width| {
+        let prepared = Prepared::quantized(parameters, &options, width)?;
+        if fixed_point { prepared.in_fixed_point() } else { Ok(prepared) }
+    };
+    Ok([Prepared::new(parameters, &options)?, integers(Width::I16)?, integers(Width::I8)?])
 }
 
 /// Posterior means (N x H) and reconstructions (N x D).
@@ -108,13 +111,13 @@ const COLUMNS: [&str; 10] = [
 
 /// One row: i16 and i8 beside f32. `quality` says how good a model is, and the bytes of it.
 fn row(
-    table: &Table,
+    (table, fixed_point): (&Table, bool),
     names: [&str; 3],
     points: &[f64],
     (parameters, settings, about): (&Parameters, &Settings, About<'_>),
     mut quality: impl FnMut(Model<'_, f32>, &[u8]) -> Result<Quality>,
 ) -> Result<()> {
-    let [float, others @ ..] = encodings(parameters, settings)?;
+    let [float, others @ ..] = encodings(parameters, settings, fixed_point)?;
     let bytes = |model: &Prepared<f32>| blob::write(model, &parameters.slab_cov, about);
     let before = bytes(&float)?;
     let best = quality(float.model()?, &before)?;
@@ -203,7 +206,7 @@ fn sound(arguments: &Arguments, folder: &Path) -> Result<()> {
             };
             let noise = format!("-{level} dB");
             let trained = (&parameters, &settings, About::default());
-            row(&table, [&group.name, "4 samples", &noise], &points, trained, quality)?;
+            row((&table, arguments.fixed_point), [&group.name, "4 samples", &noise], &points, trained, quality)?;
         }
     }
     for (number, group) in groups.iter().enumerate() {
@@ -240,7 +243,7 @@ fn transformed(arguments: &Arguments, table: &Table, number: usize, group: &Grou
             let about = About { frame: Some(frame), gains: &gains, ..About::default() };
             let noise = level.map_or("none".into(), |level| format!("-{level} dB"));
             let names = [&group.name, &format!("{microphones} MDCT"), &noise[..]];
-            row(table, names, &points, (&parameters, &settings, about), quality)?;
+            row((table, arguments.fixed_point), names, &points, (&parameters, &settings, about), quality)?;
         }
     }
     Ok(())
@@ -322,7 +325,7 @@ fn picture(arguments: &Arguments, path: &Path) -> Result<()> {
         };
         let noise = format!("sigma {sigma}");
         let trained = (&parameters, &settings, About { frame: Some(FRAME), ..About::default() });
-        row(&table, [&name, "patches", &noise], &points, trained, quality)?;
+        row((&table, arguments.fixed_point), [&name, "patches", &noise], &points, trained, quality)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::{
     Dictionary, Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States,
 };
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
-use crate::features::{DEEP, GIBBS, INTEGERS, MANY_STATES, has_slab, left_out};
+use crate::features::{DEEP, FIXED, GIBBS, INTEGERS, MANY_STATES, has_slab, left_out};
 use crate::fixed::{fits, is_possible};
 use crate::kept::serves;
 use crate::math::Real;
@@ -106,7 +106,7 @@ impl<'a, T: Real> Model<'a, T> {
             Selection::Bound if kind.is_non_negative() && !kind.has_slab() && !full_noise => {}
             _ => return Err(ModelError::Unfit { field: "selection" }),
         }
-        if INTEGERS && let Some(fixed) = parts.fixed {
+        if FIXED && let Some(fixed) = parts.fixed {
             let is_grown = matches!(parts.states, States::Grown);
             let is_singleton = matches!(parts.selection, Selection::Singleton);
             let is_integer = matches!(parts.dictionary, Dictionary::Integer(_));

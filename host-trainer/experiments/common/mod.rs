@@ -56,6 +56,9 @@ pub struct Arguments {
     /// Picture to write, for the experiments that draw one
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
+    /// Models in fixed point, at most three latents on, for the experiment quantization
+    #[arg(long)]
+    pub fixed_point: bool,
     /// Data, for the experiments that need some
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,

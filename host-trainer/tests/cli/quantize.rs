@@ -168,6 +168,48 @@ fn what_a_stream_needs_is_carried_on() {
     assert!(fs::read_to_string(desk.path("duo.h")).unwrap().contains("#define DUO_STREAM_SIZE 2880UL"));
 }
 
+/// Whole inference in integers: what it changes, what it costs, and which models it is not for.
+#[test]
+fn fixed_point() {
+    let desk = Desk::new();
+    let wave = |n: usize| (0..n).map(|i| (1.7 * i as f64).sin()).collect::<Vec<_>>();
+    desk.array("W.npy", &[4, 12], &wave(48));
+    desk.array("Y.npy", &[200, 4], &wave(800));
+    let run = |line: &str| -> Value { serde_json::from_str(&desk.good(line)).unwrap() };
+    desk.good("import --model gsc --w W.npy --sigma2 0.01 --selected 6 --max-active 3 --out m.spk");
+    for encoding in ["i16", "i8"] {
+        let line = |rest: &str| format!("quantize m.spk --encoding {encoding} --data Y.npy --json {rest}");
+        let floats = run(&line("--out f.spk"));
+        let fixed = run(&line("--fixed-point --out q.spk"));
+        assert_eq!((&floats["fixed_point"], &fixed["fixed_point"]), (&false.into(), &true.into()));
+        let number = |json: &Value, name: &str| json[name].as_f64().unwrap();
+        assert!((number(&floats, "loss_db") - number(&fixed, "loss_db")).abs() < 0.001, "{floats} {fixed}");
+        assert!(number(&fixed, "map_agreement") > number(&floats, "map_agreement") - 0.02);
+        let [floats, fixed] = ["f.spk", "q.spk"].map(|model| run(&format!("inspect {model} --json")));
+        assert_eq!((&floats["arithmetic"], &fixed["arithmetic"]), (&"floats".into(), &"integers".into()));
+        let on_m0 = |json: &Value| json["cores"][0]["instructions"].as_u64().unwrap();
+        assert_eq!(fixed["cores"][0]["core"], "cortex-m0");
+        assert!(2 * on_m0(&fixed) < on_m0(&floats), "{} {}", on_m0(&fixed), on_m0(&floats));
+        desk.good("infer q.spk Y.npy --out-dir out");
+        desk.good("eval q.spk Y.npy");
+        desk.good("export q.spk --format c --out q.h");
+    }
+    assert!(desk.good("inspect q.spk").contains("i8, inferred in integers"));
+
+    let error = bad(&desk, "quantize m.spk --encoding f32 --fixed-point --out r.spk");
+    assert!(error.contains("needs a dictionary of integers") && error.contains("use --encoding i16"), "{error}");
+    desk.good("import --model gsc --w W.npy --sigma2 0.01 --selected 12 --max-active 4 --out deep.spk");
+    let error = bad(&desk, "quantize deep.spk --encoding i16 --fixed-point --out r.spk");
+    assert!(error.contains("4 of 12 latents on at once are too many for integers"), "{error}");
+    desk.good("import --model bsc --w W.npy --sigma2 0.01 --out bsc.spk");
+    let error = bad(&desk, "quantize bsc.spk --encoding i16 --fixed-point --out r.spk");
+    assert!(error.contains("only models of kind gsc"), "{error}");
+    desk.good("import --model gsc --w W.npy --sigma2 1e-9 --selected 6 --max-active 2 --out loud.spk");
+    let error = bad(&desk, "quantize loud.spk --encoding i16 --fixed-point --out r.spk");
+    assert!(error.contains("more than 70 dB above the noise"), "{error}");
+    assert!(!desk.path("r.spk").exists());
+}
+
 #[test]
 fn what_cannot_be_quantized() {
     let desk = desk(&Case::load("gsc_exact_d4"));
