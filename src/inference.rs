@@ -4,12 +4,12 @@ use crate::arena::{Arena, Detail, arena_len};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::features::{DEEP, DETAIL, GIBBS, has_slab, is_maximal, is_sampled};
+use crate::fixed;
 use crate::found::Found;
 use crate::gibbs::{self, Conditional, Draw};
 use crate::kept::serves;
 use crate::math::Real;
 use crate::model::{FixedLatent, Kind, Model, Selection, States};
-use crate::fixed;
 use crate::select::{score, singleton_scores, top};
 use crate::slices::copy;
 use crate::states::Path;
@@ -306,7 +306,8 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
         found.number = found.number.wrapping_add(1);
         // Zero times what is not finite is not zero.
         let mut rest = found.evidence * T::ZERO;
-        for values in [&*arena.mean, arena.variance, arena.map_values] {
+        let map_values = arena.map_values.get(..found.map.len()).unwrap_or(&[]);
+        for values in [&*arena.mean, arena.variance, map_values] {
             values.iter().for_each(|&value| rest += value * T::ZERO);
         }
         if rest != T::ZERO || !is_found {

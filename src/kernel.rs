@@ -112,7 +112,11 @@ impl Kernel for f64 {
         (self as f32).parts()
     }
     fn of_parts(mantissa: i32, exponent: i32) -> Self {
-        if mantissa == 0 { 0.0 } else { f64::from(mantissa) * Self::power_of_two(exponent.clamp(-900, 900) - 30) }
+        if mantissa == 0 {
+            0.0
+        } else {
+            f64::from(mantissa) * Self::power_of_two(exponent.clamp(-900, 900) - 30)
+        }
     }
 }
 

@@ -208,7 +208,8 @@ fn checked_in_models_are_those_the_code_makes() {
             true => Engine::Gibbs(settings(model.shape.kind)),
             false => Engine::Truncated,
         };
-        let mut memory = vec![0.0; engine.arena_len(model.shape, Detail::Marginals)];
+        // Whatever is in memory before: it must not show.
+        let mut memory = vec![f32::NAN; engine.arena_len(model.shape, Detail::Marginals)];
         let mut inference = Inference::with_engine(model, &mut memory, Detail::Marginals, engine).unwrap();
         let found = format!("{:016x}\n", digest(&mut inference, &samples));
         println!("{} {found}", recipe.name);

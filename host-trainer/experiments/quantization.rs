@@ -206,7 +206,13 @@ fn sound(arguments: &Arguments, folder: &Path) -> Result<()> {
             };
             let noise = format!("-{level} dB");
             let trained = (&parameters, &settings, About::default());
-            row((&table, arguments.fixed_point), [&group.name, "4 samples", &noise], &points, trained, quality)?;
+            row(
+                (&table, arguments.fixed_point),
+                [&group.name, "4 samples", &noise],
+                &points,
+                trained,
+                quality,
+            )?;
         }
     }
     for (number, group) in groups.iter().enumerate() {

@@ -17,7 +17,8 @@ use crate::{Error, Result};
 use options::check_selection;
 use spikelet::math::Real;
 use spikelet::model::{
-    Dictionary, FixedLatent, Integers, Kind, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States, Width,
+    Dictionary, FixedLatent, Integers, Kind, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable,
+    States, Width,
 };
 use table::state_table;
 

@@ -115,7 +115,10 @@ impl Scaled {
 
     /// The product; its mantissa is four times smaller at most.
     pub fn times(self, other: Self) -> Self {
-        Self { mantissa: mul_high(self.mantissa, other.mantissa), exponent: self.exponent + other.exponent + 2 }
+        Self {
+            mantissa: mul_high(self.mantissa, other.mantissa),
+            exponent: self.exponent + other.exponent + 2,
+        }
     }
 
     /// The sum.

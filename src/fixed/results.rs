@@ -1,9 +1,11 @@
 //! Sums of integers to what is reported.
 
-use super::numbers::{Scaled, exp2};
+use super::numbers::Scaled;
+use super::state::State;
 use super::walk::{Latent, Walk};
 use super::{
-    LOG_DIGITS, NEGLIGIBLE, ROOT_BITS, SQUARE_DIGITS, T_DIGITS, VALUE_DIGITS, WEIGHT_DIGITS, integer_at, scale,
+    LOG_DIGITS, NEGLIGIBLE, ROOT_BITS, SQUARE_DIGITS, T_DIGITS, VALUE_DIGITS, WEIGHT_DIGITS, integer_at,
+    scale,
 };
 use crate::arena::Arena;
 use crate::found::Found;
@@ -28,7 +30,12 @@ const NEVER: i32 = i32::MIN / 2;
 
 impl Outside {
     /// From scores.
-    pub fn new<T: Real>(model: &Model<'_, T>, latents: &[FixedLatent], selected: &[u16], scores: &mut [T]) -> Self {
+    pub fn new<T: Real>(
+        model: &Model<'_, T>,
+        latents: &[FixedLatent],
+        selected: &[u16],
+        scores: &mut [T],
+    ) -> Self {
         let is_empty = !model.shape.singletons || selected.len() == latents.len();
         let scores = span_mut(integers_mut(scores), 0, latents.len());
         for &latent in selected {
@@ -81,7 +88,8 @@ pub(super) fn conclude<T: Real>(
         let joints = span_mut(integers_mut(arena.activity), 0, latents.len());
         for (latent, slot) in (0u16..).zip(joints) {
             let below = walk.anchor.wrapping_sub(*slot);
-            let weight = if below > NEGLIGIBLE { 0 } else { weight_of(below) };
+            // As that of a state without d.
+            let weight = if below > NEGLIGIBLE { 0 } else { State::default().weight(below) };
             *slot = weight as i32;
             sum += i64::from(weight);
             if weight > best_weight {
@@ -113,24 +121,7 @@ pub(super) fn conclude<T: Real>(
         }
     }
 
-    found.map.clear();
-    match best_outside {
-        Some(latent) => {
-            let h = usize::from(latent);
-            let _ = found.map.push(latent); // room for one: max_active is at least 1
-            let value = latents.get(h).map(|latent| alone(latent, integer_at(arena.projection, h)).to_real());
-            set(arena.map_values, 0, value.unwrap_or(T::ZERO));
-        }
-        None => {
-            for (n, (&p, &value)) in walk.best.positions().iter().zip(&walk.best_values).enumerate() {
-                let _ = found.map.push(u16::from(p)); // no more than max_active
-                let h = found.order.get(usize::from(p)).map_or(0, |&latent| usize::from(latent));
-                let value = latents.get(h).map(|latent| coefficient(latent, value, VALUE_DIGITS).to_real());
-                set(arena.map_values, n, value.unwrap_or(T::ZERO));
-            }
-            to_latents(&mut found.map, arena.map_values, &found.order);
-        }
-    }
+    note_best(latents, walk, best_outside, arena, found);
     let bits = Scaled::of(walk.anchor, LOG_DIGITS as i32).to_real::<T>();
     let sum: T = Scaled::of_wide(sum, WEIGHT_DIGITS).to_real();
     found.rounds = [0; 2];
@@ -138,11 +129,29 @@ pub(super) fn conclude<T: Real>(
     found.evidence = model.log_norm - T::HALF * found.energy + found.log_sum;
 }
 
-/// 2^21 at most.
-fn weight_of(below: i32) -> u32 {
-    // 26 digits less 21, and one for rounding.
-    let shift = 4 + (below >> LOG_DIGITS) as u32;
-    ((exp2(below) >> shift.min(31)) + 1) as u32 >> 1
+/// Reports the best state: that of the walk, or that of a latent which was not selected.
+fn note_best<T: Real>(
+    latents: &[FixedLatent],
+    walk: &Walk,
+    outside: Option<u16>,
+    arena: &mut Arena<'_, T>,
+    found: &mut Found<T>,
+) {
+    found.map.clear();
+    if let Some(latent) = outside {
+        let h = usize::from(latent);
+        let _ = found.map.push(latent); // room for one: max_active is at least 1
+        let value = latents.get(h).map(|latent| alone(latent, integer_at(arena.projection, h)).to_real());
+        set(arena.map_values, 0, value.unwrap_or(T::ZERO));
+        return;
+    }
+    for (n, (&p, &value)) in walk.best.positions().iter().zip(&walk.best_values).enumerate() {
+        let _ = found.map.push(u16::from(p)); // no more than max_active
+        let latent = found.order.get(usize::from(p)).and_then(|&latent| latents.get(usize::from(latent)));
+        let value = latent.map(|latent| coefficient(latent, value, VALUE_DIGITS).to_real());
+        set(arena.map_values, n, value.unwrap_or(T::ZERO));
+    }
+    to_latents(&mut found.map, arena.map_values, &found.order);
 }
 
 /// A coefficient, in the units of the model.

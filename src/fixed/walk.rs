@@ -8,7 +8,6 @@ use super::numbers::{mul_high, mul_wide, mul_wide_signed, square};
 use super::state::State;
 use super::{MAX_ACTIVE, MAX_SELECTED, NEGLIGIBLE, ONE_BIT};
 
-
 /// Sums over the states that have a latent on, of s, x and x^2, x about the reference.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Latent {

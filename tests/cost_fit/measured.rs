@@ -1,9 +1,9 @@
 //! What was counted in firmware.
 
 use crate::family::Family;
+use crate::least_squares::mean;
 use crate::models::{is_scaled, name, prepared, sample};
 use crate::shapes::{Purpose, cases, samples};
-use crate::least_squares::mean;
 use spikelet_trainer::predict::{Counts, Method, OfSample, Way};
 use std::fs;
 use std::path::Path;

@@ -262,7 +262,16 @@ impl<'a> Facts<'a> {
             ("blob format", format!("version {}, revision {}", self.version, self.revision)),
             ("provenance", printable(self.provenance)),
         ];
-        rows.into_iter().chain(cores).chain(last).map(|(key, value)| format!("{key:<18} {value}\n")).collect()
+        let could_be_fixed =
+            self.kind == "gsc" && self.arithmetic == "floats" && self.max_active <= 3 && self.selected <= 10;
+        let note = could_be_fixed
+            .then(|| ("no float unit", "spikelet quantize --fixed-point takes far less there".into()));
+        rows.into_iter()
+            .chain(cores)
+            .chain(note)
+            .chain(last)
+            .map(|(key, value)| format!("{key:<18} {value}\n"))
+            .collect()
     }
 }
 

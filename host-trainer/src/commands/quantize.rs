@@ -309,7 +309,10 @@ impl Facts {
     fn table(&self, out: &Path) -> String {
         let db = |value: Option<f64>| value.map_or("none".into(), |db| format!("{db:.2} dB"));
         let mut rows = vec![
-            ("encoding", format!("{}{}", self.encoding, if self.fixed_point { ", inferred in integers" } else { "" })),
+            (
+                "encoding",
+                format!("{}{}", self.encoding, if self.fixed_point { ", inferred in integers" } else { "" }),
+            ),
             ("flash", format!("{} bytes, {} before", self.blob_bytes, self.blob_bytes_before)),
         ];
         if let Some(cost) = &self.cost {

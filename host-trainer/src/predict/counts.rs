@@ -178,7 +178,9 @@ impl Counts {
         };
         let stack =
             vec![1.0, if method == Method::Grown { shape.max_active.saturating_sub(3) as f64 } else { 0.0 }];
-        let projection = vec![1.0, d, panels, d * panels, full, full * d];
+        // In fixed point it is floats that a sample with other noise in every dimension is weighed in.
+        let weighed = if method == Method::Fixed && facts.diagonal_noise { d } else { 0.0 };
+        let projection = vec![1.0, d, panels, d * panels, full, full * d, weighed];
         Self { method, projection, selection, stack, most, sizes, facts, engine }
     }
 

@@ -64,6 +64,13 @@ impl<T: Real> Prepared<T> {
             return Err(Error::input(what, PLACE, "leave the flag away"));
         }
         let mantissa = fixed(s / exponent.exp2(), 30).max(1 << 30);
-        Ok([mantissa, exponent as i32, bits(offset - worth), bits(logit), fixed(log2_e.sqrt() * k * mu * s, 22), least])
+        Ok([
+            mantissa,
+            exponent as i32,
+            bits(offset - worth),
+            bits(logit),
+            fixed(log2_e.sqrt() * k * mu * s, 22),
+            least,
+        ])
     }
 }

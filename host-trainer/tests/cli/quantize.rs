@@ -197,7 +197,10 @@ fn fixed_point() {
     assert!(desk.good("inspect q.spk").contains("i8, inferred in integers"));
 
     let error = bad(&desk, "quantize m.spk --encoding f32 --fixed-point --out r.spk");
-    assert!(error.contains("needs a dictionary of integers") && error.contains("use --encoding i16"), "{error}");
+    assert!(
+        error.contains("needs a dictionary of integers") && error.contains("use --encoding i16"),
+        "{error}"
+    );
     desk.good("import --model gsc --w W.npy --sigma2 0.01 --selected 12 --max-active 4 --out deep.spk");
     let error = bad(&desk, "quantize deep.spk --encoding i16 --fixed-point --out r.spk");
     assert!(error.contains("4 of 12 latents on at once are too many for integers"), "{error}");
