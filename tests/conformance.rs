@@ -18,11 +18,11 @@ use spikelet_trainer::groups::Grouping;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
 
-const SAMPLES: usize = 200;
+const SAMPLES: usize = 100;
 /// Of a model that is sampled, which takes a hundred times as long.
 const SAMPLED: usize = 20;
 /// Of a model of integers or one more, and of a large one, for which the smallest device has no more room.
-const FEWER: usize = 40;
+const FEWER: usize = 30;
 const OF_LARGE: usize = 30;
 
 struct Recipe {

@@ -6,7 +6,7 @@
 use std::{env, fs, path::PathBuf};
 
 const CONFORMANCE: &str = "../../tests/conformance";
-const DEFAULT: [&str; 14] = [
+const DEFAULT: [&str; 16] = [
     "d4h6",
     "d16h32",
     "d64h256",
@@ -21,6 +21,8 @@ const DEFAULT: [&str; 14] = [
     "nmf-d16h32",
     "quiet-d4h6",
     "deep-d12h16",
+    "fixed-d16h32",
+    "fixed-d4h6",
 ];
 
 fn main() {
