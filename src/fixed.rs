@@ -52,7 +52,6 @@ mod walk;
 pub(crate) use sample::{project, select};
 
 use crate::arena::Arena;
-use crate::features::FIXED;
 use crate::found::Found;
 use crate::kept::{MAX_ACTIVE, MAX_SELECTED, kept_len};
 use crate::kernel::integer::integers_mut;
@@ -87,9 +86,8 @@ const LEAST_PIVOT: i32 = 1 << 4;
 const MAX_OFFSET: u32 = 1 << 27;
 
 /// The latents of a model that is inferred in integers.
-#[inline(always)]
-pub(crate) fn latents<'a, T: Real>(model: &Model<'a, T>) -> Option<&'a [FixedLatent]> {
-    if FIXED { model.fixed } else { None }
+fn latents<'a, T: Real>(model: &Model<'a, T>) -> &'a [FixedLatent] {
+    model.fixed.unwrap_or(&[])
 }
 
 /// Whether a shape can be.
@@ -120,11 +118,11 @@ fn integer_at<T: Real>(numbers: &mut [T], index: usize) -> i32 {
 /// The posterior of the sample in `arena`, from its u and scores on; false if coefficients are out of proportion.
 pub(crate) fn posterior<T: Real>(
     model: &Model<'_, T>,
-    latents: &[FixedLatent],
     arena: &mut Arena<'_, T>,
     found: &mut Found<T>,
 ) -> bool {
     let Shape { selected, max_active, .. } = model.shape;
+    let latents = latents(model);
     found.order_ascending(model.shape.latents);
     let Found { order, kept, are_fixed, .. } = found;
     let memory = integers_mut(arena.walk);

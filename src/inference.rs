@@ -3,13 +3,13 @@
 use crate::arena::{Arena, Detail, arena_len};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::features::{DEEP, DETAIL, GIBBS, has_slab, is_maximal, is_sampled};
+use crate::features::{DEEP, DETAIL, FIXED, GIBBS, has_slab, is_maximal, is_sampled};
 use crate::fixed;
 use crate::found::Found;
 use crate::gibbs::{self, Conditional, Draw};
 use crate::kept::serves;
 use crate::math::Real;
-use crate::model::{FixedLatent, Kind, Model, Selection, States};
+use crate::model::{Kind, Model, Selection, States};
 use crate::select::{score, singleton_scores, top};
 use crate::slices::copy;
 use crate::states::Path;
@@ -216,19 +216,24 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
         Ok(())
     }
 
-    /// The latents in fixed point, where samples are inferred so. (More than marginals needs floats.)
-    fn fixed_latents(&self) -> Option<&'m [FixedLatent]> {
-        let is_walked = matches!(self.engine, Engine::Truncated) && self.arena.sums.second.is_empty();
-        if is_walked { fixed::latents(self.model.borrow()) } else { None }
+    /// Whether samples are inferred in integers, as far as they can be. (More than marginals needs floats.)
+    fn wants_integers(&self) -> bool {
+        FIXED
+            && self.model.borrow().fixed.is_some()
+            && matches!(self.engine, Engine::Truncated)
+            && self.arena.sums.second.is_empty()
     }
 
     /// The projection of the sample in the arena.
     fn work(&mut self, integers: Option<(&[i16], T)>) {
-        let fixed = self.fixed_latents();
+        let wants_integers = self.wants_integers();
         let (model, found) = (self.model.borrow(), self.found.borrow_mut());
-        let energy = fixed.and_then(|latents| fixed::project(model, latents, &mut self.arena, integers));
-        found.is_fixed = energy.is_some();
-        found.energy = energy.unwrap_or_else(|| self.arena.project(model, integers));
+        found.is_fixed = false;
+        if wants_integers && let Some(energy) = fixed::project(model, &mut self.arena, integers) {
+            (found.is_fixed, found.energy) = (true, energy);
+            return;
+        }
+        found.energy = self.arena.project(model, integers);
     }
 
     /// First stage, its work done elsewhere (for many samples at once, by a matrix product): takes
@@ -239,7 +244,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
         if projection.len() != expected {
             return Err(Error::SampleLength { expected, found: projection.len() });
         }
-        if self.fixed_latents().is_some() {
+        if self.wants_integers() {
             self.work(None);
             return Ok(());
         }
@@ -264,12 +269,9 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
 
     /// Second stage: the H' latents that the sample speaks for most.
     pub fn select(&mut self) {
-        let fixed = self.fixed_latents();
         let (model, arena, found) = (self.model.borrow(), &mut self.arena, self.found.borrow_mut());
-        if let Some(latents) = fixed
-            && found.is_fixed
-        {
-            return fixed::select(model, latents, arena, found);
+        if FIXED && found.is_fixed {
+            return fixed::select(model, arena, found);
         }
         score(model, arena.sample, arena.projection, arena.activity);
         top(arena.activity, model.shape.selected, arena.block.b, &mut found.selected);
@@ -290,7 +292,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
 
     /// [`Inference::posterior`], showing every draw that counts; there are none where all states are looked at.
     pub fn draw(&mut self, visit: impl FnMut(Draw<'_, T>)) -> Result<Estimate<'_, T>, Error> {
-        if self.is_found_in_integers() {
+        if FIXED && self.found.borrow().is_fixed && self.is_found_in_integers() {
             let found = self.found.borrow_mut();
             found.number = found.number.wrapping_add(1);
             return Ok(self.estimate());
@@ -318,11 +320,10 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
     }
 
     /// The posterior in integers; if a sample turns out to be nothing for them, it is projected and selected in floats.
+    #[inline(never)]
     fn is_found_in_integers(&mut self) -> bool {
-        let fixed = self.fixed_latents();
         let (model, arena, found) = (self.model.borrow(), &mut self.arena, self.found.borrow_mut());
-        let Some(latents) = fixed.filter(|_| found.is_fixed) else { return false };
-        if fixed::posterior(model, latents, arena, found) {
+        if fixed::posterior(model, arena, found) {
             return true;
         }
         found.is_fixed = false;

@@ -85,6 +85,7 @@ fn unwhiten<T: Real>(factor: &[T], weighted: &mut [T]) -> T {
 
 impl<T: Real> Arena<'_, T> {
     /// Projects the sample; returns y^T Sigma^-1 y.
+    #[inline(always)]
     pub fn project(&mut self, model: &Model<'_, T>, given: Option<(&[i16], T)>) -> T {
         let energy = weigh(&model.noise, self.sample, self.weighted);
         project(model, self.sample, self.weighted, given, self.projection);

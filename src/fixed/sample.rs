@@ -1,12 +1,12 @@
 //! A sample to what every latent sees of it, u, and to scores.
 
 use super::numbers::{Scaled, mul_high};
-use super::{MAX_NATS, ROOT_BITS, T_DIGITS, scale};
+use super::{MAX_NATS, ROOT_BITS, T_DIGITS, latents, scale};
 use crate::arena::Arena;
 use crate::found::Found;
 use crate::kernel::integer::{integers_mut, sample_words, sums, words, words_mut};
 use crate::math::Real;
-use crate::model::{Dictionary, FixedLatent, Model, Noise, QUAD};
+use crate::model::{Dictionary, Model, Noise, QUAD};
 use crate::project::weigh;
 use crate::select::top;
 use crate::slices::{at, copy, set, span, span_mut};
@@ -18,12 +18,13 @@ const QUIET: i32 = 100;
 
 /// u of all latents into the memory of the projection, from the sample in `arena`, which was `given` as integers and their
 /// step, if it was; returns its energy, or nothing if it is too loud.
+#[inline(never)]
 pub(crate) fn project<T: Real>(
     model: &Model<'_, T>,
-    latents: &[FixedLatent],
     arena: &mut Arena<'_, T>,
     given: Option<(&[i16], T)>,
 ) -> Option<T> {
+    let latents = latents(model);
     let Dictionary::Integer(integers) = model.dictionary.known() else { return None };
     let Arena { sample, weighted, projection, .. } = arena;
     let (factor, energy) = match model.noise {
@@ -120,12 +121,9 @@ fn sum_of_squares(words: &[u32]) -> i64 {
 }
 
 /// Scores of all latents into the memory of activities, and the best of them: see [`crate::select`].
-pub(crate) fn select<T: Real>(
-    model: &Model<'_, T>,
-    latents: &[FixedLatent],
-    arena: &mut Arena<'_, T>,
-    found: &mut Found<T>,
-) {
+#[inline(never)]
+pub(crate) fn select<T: Real>(model: &Model<'_, T>, arena: &mut Arena<'_, T>, found: &mut Found<T>) {
+    let latents = latents(model);
     let scores = span_mut(integers_mut(arena.activity), 0, latents.len());
     for ((score, &u), latent) in scores.iter_mut().zip(integers_mut(arena.projection).iter()).zip(latents) {
         *score = latent[2].wrapping_add(mul_high(u, u));

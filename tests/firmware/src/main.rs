@@ -23,7 +23,7 @@ use timer::{Clock, now};
 const ARENA_LEN: usize = 2048;
 const MAX_DIMS: usize = 64;
 /// Soft float on the Cortex-M0 takes twenty times the instructions: fewer samples say as much.
-const MAX_SAMPLES: usize = if cfg!(timer = "nrf51") { 100 } else { 200 };
+const MAX_SAMPLES: usize = 100;
 
 static mut ARENA: [f32; ARENA_LEN] = [0.0; ARENA_LEN];
 
