@@ -22,8 +22,6 @@ use timer::{Clock, now};
 
 const ARENA_LEN: usize = 2048;
 const MAX_DIMS: usize = 64;
-/// Soft float on the Cortex-M0 takes twenty times the instructions: fewer samples say as much.
-const MAX_SAMPLES: usize = 100;
 
 static mut ARENA: [f32; ARENA_LEN] = [0.0; ARENA_LEN];
 
@@ -60,7 +58,7 @@ fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<()
 
     let mut sums = [0u64; 3];
     let mut worst = 0;
-    let samples = recording.count(dims).min(MAX_SAMPLES);
+    let samples = recording.count(dims);
     for n in 0..samples {
         recording.read(n, sample);
 
