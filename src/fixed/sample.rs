@@ -62,9 +62,7 @@ pub(crate) fn project<T: Real>(
 
 /// Integers as they are, into memory for packed ones; false if they do not fit.
 fn take<T: Real>(values: &[i16], peak: u16, packed: &mut [T]) -> bool {
-    if values.iter().any(|v| v.unsigned_abs() > peak)
-        || packed.len() * size_of::<T>() < 4 * sample_words(values.len())
-    {
+    if values.iter().any(|v| v.unsigned_abs() > peak) || words(packed).len() < sample_words(values.len()) {
         return false;
     }
     let mut words = words_mut(packed).iter_mut();
