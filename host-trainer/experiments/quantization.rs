@@ -96,7 +96,7 @@ fn mean(quality: &[f64]) -> f64 {
     quality.iter().sum::<f64>() / quality.len() as f64
 }
 
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "data                ",
     "points   ",
     "noise   ",
@@ -107,7 +107,27 @@ const COLUMNS: [&str; 10] = [
     "same best state, %",
     "noise / f32  ",
     "bytes          ",
+    "in integers, %", // with --fixed-point
 ];
+
+/// A table of them.
+fn table(arguments: &Arguments) -> Table {
+    Table::new(if arguments.fixed_point { &COLUMNS } else { &COLUMNS[..10] })
+}
+
+/// How many points of a hundred are inferred in integers.
+fn in_integers(model: Model<'_, f32>, points: &[f64]) -> f64 {
+    let d = model.shape.dims;
+    let mut memory = vec![0.0; model.arena_len()];
+    let mut inference =
+        Inference::with_detail(model, &mut memory, Detail::Marginals).expect("memory as asked for");
+    let count = points.chunks_exact(d).filter(|point| {
+        let sample: Vec<f32> = point.iter().map(|&y| y as f32).collect();
+        inference.infer(&sample).expect("finite samples of ordinary size");
+        inference.is_fixed()
+    });
+    100.0 * count.count() as f64 * d as f64 / points.len() as f64
+}
 
 /// One row: i16 and i8 beside f32. `quality` says how good a model is, and the bytes of it.
 fn row(
@@ -123,7 +143,7 @@ fn row(
     let best = quality(float.model()?, &before)?;
     // Without a sign of zero.
     let signed = |db: f64| format!("{:+.4}", (1e4 * db).round() / 1e4 + 0.0);
-    let mut cells: [Vec<String>; 6] = Default::default();
+    let mut cells: [Vec<String>; 7] = Default::default();
     for other in &others {
         let mut comparison = Comparison::default();
         comparison.add([float.model()?, other.model()?], points, None, names[0], 0)?;
@@ -137,15 +157,15 @@ fn row(
             format!("{:.3}", 100.0 * comparison.map_agreement()),
             format!("{:.4}", variance(other.model()?) / variance(float.model()?)),
             after.len().to_string(),
+            if fixed_point { format!("{:.1}", in_integers(other.model()?, points)) } else { String::new() },
         ];
         cells.iter_mut().zip(figures).for_each(|(cell, figure)| cell.push(figure));
     }
     let mut row: Vec<String> = names.iter().map(|name| name.to_string()).collect();
     row.push(format!("{:.3}", mean(&best)));
     row.extend(cells.iter().map(|figures| figures.join(", ")));
-    if let Some(bytes) = row.last_mut() {
-        *bytes += &format!(" of {}", before.len());
-    }
+    row[9] += &format!(" of {}", before.len());
+    row.truncate(if fixed_point { 11 } else { 10 });
     table.row(&row);
     Ok(())
 }
@@ -176,7 +196,7 @@ fn sound(arguments: &Arguments, folder: &Path) -> Result<()> {
     let (levels, trained) =
         if arguments.quick { (&[30.0][..], 3000) } else { (&[20.0, 40.0, 60.0][..], 10_000) };
     let groups = groups(folder)?;
-    let table = Table::new(&COLUMNS);
+    let table = table(arguments);
     for (number, group) in groups.iter().enumerate() {
         let length = group.sources.iter().map(Vec::len).min().unwrap_or(0);
         let sources: Vec<f64> =
@@ -304,7 +324,7 @@ fn read(folder: &Path) -> Result<(Vec<Vec<f64>>, u32)> {
 fn picture(arguments: &Arguments, path: &Path) -> Result<()> {
     let clean = Sheet::read(path, FRAME.form)?;
     let (levels, passes) = if arguments.quick { (&[25.0][..], 5) } else { (&[5.0, 25.0, 50.0][..], 20) };
-    let table = Table::new(&COLUMNS);
+    let table = table(arguments);
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     for (trial, &sigma) in levels.iter().enumerate() {
         let mut rng = Rng::new(seed(72, trial));
