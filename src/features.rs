@@ -16,6 +16,10 @@ pub(crate) const TABLES: bool = cfg!(feature = "tables");
 pub(crate) const INTEGERS: bool = cfg!(feature = "integers");
 /// Inference in integers.
 pub(crate) const FIXED: bool = cfg!(feature = "fixed-point");
+/// Inference in floats of the models that integers are for: of what is too loud for them, if nothing else.
+pub(crate) const FLOAT_SLAB: bool = cfg!(feature = "gsc");
+/// Any inference in floats.
+pub(crate) const FLOATS: bool = FLOAT_SLAB || SWITCHED || GIBBS;
 /// Spike-and-slab models that [`crate::kept`] does not serve.
 pub(crate) const DEEP: bool = cfg!(feature = "deep");
 /// Shapes that have too many states for any core.
@@ -29,13 +33,20 @@ pub(crate) const BOUND: bool = cfg!(any(feature = "nmf", feature = "mca"));
 /// Selection for Gaussian sparse coding.
 pub(crate) const INDEPENDENT: bool = cfg!(feature = "gsc");
 
-const SLAB: bool = cfg!(any(feature = "gsc", feature = "ssmca"));
+const SLAB: bool = cfg!(any(feature = "gsc", feature = "fixed-point", feature = "ssmca"));
 const SWITCHED: bool = cfg!(any(feature = "bsc", feature = "nmf", feature = "mca"));
-const LINEAR: bool = cfg!(any(feature = "gsc", feature = "bsc", feature = "nmf"));
+const LINEAR: bool = cfg!(any(feature = "gsc", feature = "fixed-point", feature = "bsc", feature = "nmf"));
 const MAXIMAL: bool = cfg!(any(feature = "mca", feature = "ssmca"));
 
-#[cfg(not(any(feature = "gsc", feature = "bsc", feature = "nmf", feature = "mca", feature = "ssmca")))]
-compile_error!("choose at least one kind of model, a feature: gsc, bsc, nmf, mca or ssmca");
+#[cfg(not(any(
+    feature = "gsc",
+    feature = "fixed-point",
+    feature = "bsc",
+    feature = "nmf",
+    feature = "mca",
+    feature = "ssmca"
+)))]
+compile_error!("choose at least one kind of model, a feature: gsc, fixed-point, bsc, nmf, mca or ssmca");
 
 /// [`Kind::has_slab`] of a model that was not refused.
 #[inline(always)]
@@ -70,7 +81,7 @@ const fn feature(kind: Kind) -> (bool, &'static str) {
 pub(crate) const fn left_out<T>(model: &Model<'_, T>) -> Option<&'static str> {
     let (has, name) = feature(model.shape.kind);
     match (&model.states, &model.dictionary) {
-        _ if !has => Some(name),
+        _ if !has && !(FIXED && model.fixed.is_some()) => Some(name),
         (States::Table(_), _) if !TABLES => Some("tables"),
         (_, Dictionary::Integer(_)) if !INTEGERS => Some("integers"),
         _ if !FIXED && model.fixed.is_some() => Some("fixed-point"),
@@ -82,8 +93,8 @@ pub(crate) const fn left_out<T>(model: &Model<'_, T>) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::doc::TWO_SOURCES;
-    use crate::model::{Integers, Width};
-    use crate::{Blob, BlobError, Detail, Engine, Error, Gibbs, Inference, ModelError};
+    use crate::model::{Integers, Noise, Selection, Width};
+    use crate::{Blob, BlobError, Detail, Engine, Error, Gibbs, Inference, ModelError, Shape};
 
     #[test]
     fn what_is_left_out_is_refused() {
@@ -115,6 +126,66 @@ mod tests {
         assert_eq!(without_sampling.is_err(), GIBBS && !DEEP);
         let mut inference = Inference::new(model, &mut memory).unwrap();
         assert!(inference.infer(&[0.0, 2.0]).unwrap().activity[1] > 0.9);
+    }
+
+    /// Without floats, what is too loud for integers is refused.
+    #[test]
+    fn integers_alone() {
+        if !FIXED {
+            return;
+        }
+        // Two latents that each have a dimension to themselves: G = 100, K = 1.
+        let (g, k) = (100.0, 1.0);
+        let s = 1.0 / libm::sqrt(g + k);
+        let bits = |nats: f64| (nats * core::f64::consts::LOG2_E * 8192.0) as i32;
+        let offset = 0.5 * libm::log(k / (g + k));
+        let latent = [
+            (s * 17_179_869_184.0) as i32,
+            -4,
+            bits(offset),
+            bits(-1.0),
+            0,
+            (k / (g + k) * 1_073_741_824.0) as i32,
+        ];
+        let (latents, offsets) = ([latent; 2], [offset as f32; 2]);
+        let model = Model::new(Model {
+            shape: Shape {
+                kind: Kind::Gsc,
+                dims: 2,
+                latents: 2,
+                selected: 2,
+                max_active: 2,
+                singletons: true,
+            },
+            dictionary: Dictionary::Integer(Integers {
+                width: Width::I16,
+                words: &[1000, 1000 << 16, 0, 0, 0, 0, 0, 0],
+                scales: &[1e-3f32; 2],
+                peak: 0,
+            }),
+            noise: Noise::Shared(100.0),
+            prior_logit: &[-1.0; 2],
+            slab_mean: &[0.0; 2],
+            slab_precision: &[1.0; 2],
+            gram_diagonal: &[100.0; 2],
+            score_offset: &offsets,
+            gram: Some(&[100.0, 0.0, 100.0]),
+            selection: Selection::Singleton,
+            states: States::Grown,
+            fixed: Some(&latents),
+            log_norm: 0.0,
+        })
+        .unwrap();
+        let mut memory = [0.0; 256];
+        let mut inference = Inference::new(model, &mut memory).unwrap();
+        let found = inference.infer(&[0.0, 2.0]).unwrap();
+        assert!(found.activity[0] < 0.1 && found.activity[1] > 0.999);
+        assert!((found.mean[1] - 2.0 / 1.01).abs() < 1e-3);
+        assert!(inference.is_fixed());
+        let loud = inference.infer(&[0.0, 2000.0]).map(|found| found.mean[1] > 1900.0);
+        assert_eq!(loud, if FLOAT_SLAB { Ok(true) } else { Err(Error::OutOfRange) });
+        // Nothing is left of it.
+        assert!(inference.infer(&[0.0, 2.0]).unwrap().activity[1] > 0.999);
     }
 
     #[test]

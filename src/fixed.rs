@@ -19,8 +19,9 @@
 //! Samples above [`MAX_NATS`] are inferred in floats. d is a float, 2^x times a mantissa from 1 to 2; the mantissa goes into the
 //! weight of a state, x into its exponent: no logarithms.
 //!
-//! **Twice.** States are walked for the best one, then for the sums: weights are integers, 2^21 for a state as good as the best,
-//! and coefficients are about those of the best state, for sums of squares to keep their digits.
+//! **Passes.** States are walked for the largest exponent; those near it once more, for the best state and for the sums. Weights are
+//! integers, 2^21 for a state as good as the best, and coefficients are about those of the best state, for sums of squares to
+//! keep their digits.
 //!
 //! | number | digits behind the point |
 //! |---|--:|
@@ -59,9 +60,11 @@ use crate::math::Real;
 use crate::model::{FixedLatent, Model, Shape};
 use factors::{Factors, factorize};
 use numbers::Scaled;
-use results::{Outside, conclude};
+use results::{Others, conclude};
 use walk::{Walk, measure};
 
+/// Most latents: those that were not selected have 2^-21 of the weight each when they are left out.
+const MAX_LATENTS: usize = 4096;
 /// Half of the energy of the loudest sample.
 const MAX_NATS: f64 = 32_768.0;
 /// Digits of exponents.
@@ -92,7 +95,8 @@ fn latents<'a, T: Real>(model: &Model<'a, T>) -> &'a [FixedLatent] {
 
 /// Whether a shape can be.
 pub(crate) const fn fits(shape: &Shape) -> bool {
-    shape.kind.has_slab() && !shape.kind.is_maximal() && kept_len(shape.selected, shape.max_active) > 0
+    let is_linear = shape.kind.has_slab() && !shape.kind.is_maximal();
+    is_linear && shape.latents <= MAX_LATENTS && kept_len(shape.selected, shape.max_active) > 0
 }
 
 /// Whether the numbers of a latent are in range.
@@ -125,6 +129,9 @@ pub(crate) fn posterior<T: Real>(
     let latents = latents(model);
     found.order_ascending(model.shape.latents);
     let Found { order, kept, are_fixed, .. } = found;
+    if order.len() != selected {
+        return false;
+    }
     let memory = integers_mut(arena.walk);
     if !*are_fixed || !(kept.len() == latents.len() || order == kept) {
         kept.clear();
@@ -140,13 +147,13 @@ pub(crate) fn posterior<T: Real>(
         *u = integer_at(arena.projection, usize::from(latent));
     }
     let largest = measure(&u, &factors, tops);
-    let outside = Outside::new(model, latents, order, arena.activity);
+    let others = Others::new(model, latents, order, arena.activity);
     let mut walk = Walk::default();
     walk.seek(&u, &factors, tops, largest);
-    walk.sum(&u, &factors, tops, largest.max(outside.largest));
+    walk.sum(&u, &factors, tops, largest.max(others.largest));
     if walk.is_lost {
         return false;
     }
-    conclude(model, latents, &walk, &outside, arena, found);
+    conclude(model, latents, &walk, &others, arena, found);
     true
 }

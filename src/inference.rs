@@ -3,7 +3,7 @@
 use crate::arena::{Arena, Detail, arena_len};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::features::{DEEP, DETAIL, FIXED, GIBBS, has_slab, is_maximal, is_sampled};
+use crate::features::{DEEP, DETAIL, FIXED, FLOAT_SLAB, FLOATS, GIBBS, has_slab, is_maximal, is_sampled};
 use crate::fixed;
 use crate::found::Found;
 use crate::gibbs::{self, Conditional, Draw};
@@ -231,9 +231,9 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
         found.is_fixed = false;
         if wants_integers && let Some(energy) = fixed::project(model, &mut self.arena, integers) {
             (found.is_fixed, found.energy) = (true, energy);
-            return;
+        } else if FLOATS {
+            found.energy = self.arena.project(model, integers);
         }
-        found.energy = self.arena.project(model, integers);
     }
 
     /// First stage, its work done elsewhere (for many samples at once, by a matrix product): takes
@@ -273,6 +273,9 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
         if FIXED && found.is_fixed {
             return fixed::select(model, arena, found);
         }
+        if !FLOATS {
+            return;
+        }
         score(model, arena.sample, arena.projection, arena.activity);
         top(arena.activity, model.shape.selected, arena.block.b, &mut found.selected);
         found.order.clear();
@@ -302,7 +305,7 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
         let mut is_found = true;
         match (&self.engine, has_slab(model.shape.kind)) {
             (Engine::Gibbs(settings), _) if GIBBS => gibbs::posterior(model, settings, arena, found, visit),
-            (_, true) => is_found = slab::posterior(model, arena, found),
+            (_, true) => is_found = FLOAT_SLAB && slab::posterior(model, arena, found),
             (_, false) => switched::posterior(model, arena, found),
         }
         found.number = found.number.wrapping_add(1);
@@ -327,8 +330,10 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
             return true;
         }
         found.is_fixed = false;
-        found.energy = arena.project(model, None);
-        self.select();
+        if FLOATS {
+            found.energy = arena.project(model, None);
+            self.select();
+        }
         false
     }
 
@@ -405,7 +410,8 @@ impl<'m, T: Real, F: BorrowMut<Found<T>>, M: Borrow<Model<'m, T>>> Inference<'m,
 
     /// Visits every kept state of the last sample, right after [`Inference::posterior`]: the latents that are on, in no
     /// particular order, and its probability. This walks all states once more, without allocating. A sampled posterior has no
-    /// list of states ([`Inference::draw`] shows draws): nothing is visited.
+    /// list of states ([`Inference::draw`] shows draws): nothing is visited. After a sample in integers this is in floats: of loud
+    /// ones the probabilities add up to one but for 0.02.
     ///
     /// ```
     /// # let model = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().model();

@@ -5,7 +5,8 @@ use crate::block::Block;
 use crate::conclude::{Results, conclude};
 use crate::core_set::CoreSet;
 use crate::factor::Factor;
-use crate::features::{DEEP, TABLES};
+use crate::features::{DEEP, FIXED, TABLES};
+use crate::fixed;
 use crate::found::Found;
 use crate::grown::{BranchMemory, Grown};
 use crate::kept;
@@ -97,13 +98,13 @@ pub(crate) fn each_state<T: Real>(
     mut visit: impl FnMut(&[u16], T),
 ) {
     let mut order = found.order.clone();
-    let mut block = if found.is_fixed {
-        // What is in memory are integers.
+    if FIXED && found.is_fixed {
+        // What is in memory are integers: floats for the block, then integers again.
         arena.project(model, None);
-        Block::gather(model, &mut order, arena.projection, arena.block.reborrow())
-    } else {
-        Block::restore(&mut order, arena.block.reborrow())
-    };
+        Block::gather(model, &mut order, arena.projection, arena.block.reborrow());
+        fixed::project(model, arena, None);
+    }
+    let mut block = Block::restore(&mut order, arena.block.reborrow());
     // A member whose coefficient in the reference is zero might as well be none.
     for p in 0..block.len() as u16 {
         if at(block.reference, usize::from(p)) != T::ZERO {

@@ -244,6 +244,53 @@ fn states_agree_with_activities() {
     }
 }
 
+/// Coefficients of latents that are nearly the same are far larger than the sample: right, or in floats.
+#[test]
+fn coefficients_out_of_proportion() {
+    let dictionary = vec![-1.0, 1.0, 1.0, 0.0, 0.01, -0.01, 0.0041, 0.0041, 0.0041];
+    let parameters = Parameters {
+        kind: ModelKind::Gsc,
+        dims: 3,
+        latents: 3,
+        dictionary,
+        prior: vec![0.3; 3],
+        slab_mean: vec![0.0; 3],
+        slab_cov: SlabCov::Diagonal(vec![16_777_216.0; 3]),
+        noise: NoiseCov::Shared(1.0),
+    };
+    let (selection, gram) = (SelectionName::Singleton, GramName::Auto);
+    let options = Options { selected: 3, max_active: 3, singletons: true, selection, states: None, gram };
+    let prepared = Prepared::<f64>::quantized(&parameters, &options, Width::I16).unwrap();
+    let prepared = prepared.in_fixed_point().unwrap();
+    let model = prepared.model().unwrap();
+    for scale in [0.01, 0.1, 0.3, 1.0] {
+        let sample = [-100.0 * scale, 0.0, 224.0 * scale];
+        let [fixed, floats] =
+            [Detail::Marginals, Detail::SecondMoments].map(|detail| infer(model, detail, &sample));
+        for (a, b) in fixed.mean.iter().zip(&floats.mean) {
+            assert!((a - b).abs() < 0.01 * b.abs() + 1.0, "{scale}: {a} {b}");
+        }
+    }
+}
+
+/// Stages again, after states were visited; and without a selection.
+#[test]
+fn stages_in_other_orders() {
+    let (prepared, sample) = in_integers::<f32>((5, 9, 6, 3), 0.3, -0.7, 2);
+    let model = prepared.model().unwrap();
+    let sample: Vec<f32> = sample.iter().map(|&y| y as f32).collect();
+    let mut memory = [vec![0.0; model.arena_len()], vec![f32::NAN; model.arena_len()]];
+    let [first, second] = &mut memory;
+    let mut inference = Inference::new(model, first).unwrap();
+    let before = text(&mut inference, &sample);
+    inference.for_each_state(|_, _| {});
+    inference.select();
+    assert_eq!(format!("{:?}", inference.posterior()), before);
+    let mut inference = Inference::new(model, second).unwrap();
+    inference.project(&sample).unwrap();
+    assert!(inference.posterior().is_ok());
+}
+
 /// With fewer states than the model was made for it stays in integers, with more it is one of floats.
 #[test]
 fn other_truncations() {

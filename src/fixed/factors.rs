@@ -54,26 +54,39 @@ struct Memory<'a> {
     offsets: &'a mut [i32],
     pairs: [&'a mut [i32]; 2],
     triples: &'a mut [Link],
-    rest: &'a mut [i32],
+    /// One number of each pair.
+    tops: &'a mut [i32],
 }
 
 /// As much of the memory for [`crate::kept`] as is needed; there is more.
 fn cut(memory: &mut [i32], selected: usize, max_active: usize) -> Memory<'_> {
     let pairs = if max_active > 1 { pairs(selected) } else { 0 };
-    let triples = if max_active > 2 { pairs * (selected - 2) / 3 } else { 0 };
+    let triples = if max_active > 2 { pairs * selected.saturating_sub(2) / 3 } else { 0 };
     let (offsets, rest) = memory.split_at_mut_checked(selected).unwrap_or_default();
     let (c, rest) = rest.split_at_mut_checked(pairs).unwrap_or_default();
     let (d, rest) = rest.split_at_mut_checked(pairs).unwrap_or_default();
     let (triples, rest) = rest.split_at_mut_checked(2 * triples).unwrap_or_default();
-    let rest = rest.get_mut(..pairs).unwrap_or(&mut []);
-    Memory { offsets, pairs: [c, d], triples: triples.as_chunks_mut().0, rest }
+    let tops = rest.get_mut(..pairs).unwrap_or(&mut []);
+    Memory { offsets, pairs: [c, d], triples: triples.as_chunks_mut().0, tops }
 }
 
 impl<'a> Factors<'a> {
     /// What is in memory, and a place for one number of each pair.
     pub fn new(memory: &'a mut [i32], selected: usize, max_active: usize) -> (Self, &'a mut [i32]) {
-        let Memory { offsets, pairs: [c, d], triples, rest } = cut(memory, selected, max_active);
-        (Self { offsets, pairs: [c, d], triples, max_active }, rest)
+        let Memory { offsets, pairs: [c, d], triples, tops } = cut(memory, selected, max_active);
+        (Self { offsets, pairs: [c, d], triples, max_active }, tops)
+    }
+}
+
+/// c of all pairs of the latents of `order`, whose scales are given.
+fn correlate<T: Real>(model: &Model<'_, T>, order: &[u16], scales: &[Scaled], c: &mut [i32]) {
+    let mut entries = c.iter_mut();
+    for (i, (&latent, &of_latent)) in order.iter().zip(scales).enumerate() {
+        let later = order.iter().zip(scales).skip(i + 1);
+        for ((&later, &of_later), entry) in later.zip(&mut entries) {
+            let gram = Scaled::new(gram_entry(model, usize::from(later), usize::from(latent)));
+            *entry = gram.times(of_latent).times(of_later).to_fixed(31);
+        }
     }
 }
 
@@ -98,13 +111,7 @@ pub(super) fn factorize<T: Real>(
     if max_active < 2 {
         return Some(());
     }
-    let mut entries = c.iter_mut();
-    for (i, (&latent, &of_latent)) in order.iter().zip(&scales).enumerate() {
-        for (&later, &of_later) in order.iter().zip(&scales).skip(i + 1) {
-            let gram = Scaled::new(gram_entry(model, usize::from(later), usize::from(latent)));
-            *entries.next()? = gram.times(of_latent).times(of_later).to_fixed(31);
-        }
-    }
+    correlate(model, order, &scales, c);
 
     let (mut rest, mut least) = (&*c, least.get(..s)?);
     let mut pivots = [0; MAX_SELECTED];

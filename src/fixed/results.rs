@@ -19,7 +19,7 @@ use crate::slices::{set, span_mut};
 const UNIT: Scaled = Scaled { mantissa: ((1 << 30) as f64 / ROOT_BITS * 2.0) as i32, exponent: -1 };
 
 /// The singleton states of the latents that were not selected, their log joints in the memory of activities.
-pub(super) struct Outside {
+pub(super) struct Others {
     is_empty: bool,
     /// The largest of them, and of that of the empty state.
     pub largest: i32,
@@ -28,7 +28,7 @@ pub(super) struct Outside {
 /// As good as impossible.
 const NEVER: i32 = i32::MIN / 2;
 
-impl Outside {
+impl Others {
     /// From scores.
     pub fn new<T: Real>(
         model: &Model<'_, T>,
@@ -50,21 +50,21 @@ impl Outside {
     }
 }
 
-/// What is known of x given that a latent is on: mean and variance, in the units of the model.
-struct Given {
+/// x of a latent that is on, in the units of the model.
+struct Value {
     mean: Scaled,
     variance: Scaled,
 }
 
 /// Writes what the states say about a latent that is on with this weight, of all.
 #[inline(never)]
-fn report<T: Real>(arena: &mut Arena<'_, T>, h: usize, weight: u32, total: &Total, given: Given) {
+fn report<T: Real>(arena: &mut Arena<'_, T>, h: usize, weight: u32, total: &Total, x: Value) {
     let on = Scaled::of_wide(i64::from(weight), WEIGHT_DIGITS).times(total.inverse);
     let off = Scaled::of_wide(total.sum - i64::from(weight), WEIGHT_DIGITS).times(total.inverse);
-    let spread = off.times(given.mean.times(given.mean));
+    let spread = off.times(x.mean.times(x.mean));
     set(arena.activity, h, on.to_real());
-    set(arena.mean, h, on.times(given.mean).to_real());
-    set(arena.variance, h, on.times(given.variance.plus(spread)).to_real());
+    set(arena.mean, h, on.times(x.mean).to_real());
+    set(arena.variance, h, on.times(x.variance.plus(spread)).to_real());
 }
 
 /// The weight of all states.
@@ -79,12 +79,12 @@ pub(super) fn conclude<T: Real>(
     model: &Model<'_, T>,
     latents: &[FixedLatent],
     walk: &Walk,
-    outside: &Outside,
+    others: &Others,
     arena: &mut Arena<'_, T>,
     found: &mut Found<T>,
 ) {
     let (mut sum, mut best_weight, mut best_outside) = (i64::from(walk.total), walk.best_weight, None);
-    if !outside.is_empty {
+    if !others.is_empty {
         let joints = span_mut(integers_mut(arena.activity), 0, latents.len());
         for (latent, slot) in (0u16..).zip(joints) {
             let below = walk.anchor.wrapping_sub(*slot);
@@ -101,7 +101,7 @@ pub(super) fn conclude<T: Real>(
 
     // From the last on: a number may take the place of two integers.
     for (h, latent) in latents.iter().enumerate().rev() {
-        let weight = if outside.is_empty { 0 } else { integer_at(arena.activity, h) as u32 };
+        let weight = if others.is_empty { 0 } else { integer_at(arena.activity, h) as u32 };
         if weight == 0 {
             for values in [&mut *arena.activity, arena.mean, arena.variance] {
                 set(values, h, T::ZERO);
@@ -110,14 +110,14 @@ pub(super) fn conclude<T: Real>(
         }
         let s = scale(latent);
         let mean = alone(latent, integer_at(arena.projection, h));
-        report(arena, h, weight, &total, Given { mean, variance: s.times(s) });
+        report(arena, h, weight, &total, Value { mean, variance: s.times(s) });
     }
     for (&latent, sums) in found.order.iter().zip(&walk.latents) {
         let h = usize::from(latent);
         if let Some(latent) = latents.get(h)
             && sums.on > 0
         {
-            report(arena, h, sums.on, &total, given(latent, sums));
+            report(arena, h, sums.on, &total, value(latent, sums));
         }
     }
 
@@ -165,12 +165,12 @@ fn alone(latent: &FixedLatent, u: i32) -> Scaled {
 }
 
 /// From sums over the states that have a latent on.
-fn given(latent: &FixedLatent, sums: &Latent) -> Given {
+fn value(latent: &FixedLatent, sums: &Latent) -> Value {
     let inverse = Scaled::of_wide(i64::from(sums.on), WEIGHT_DIGITS).inverse();
     let away = Scaled::of_wide(sums.first, VALUE_DIGITS + WEIGHT_DIGITS).times(inverse);
     let square = Scaled::of_wide(sums.square as i64, SQUARE_DIGITS + WEIGHT_DIGITS).times(inverse);
     let unit = scale(latent).times(UNIT);
-    let value = sums.reference.saturating_add(away.to_fixed(VALUE_DIGITS));
-    let mean = Scaled::of(value, VALUE_DIGITS).times(unit);
-    Given { mean, variance: square.less(away.times(away)).times(unit.times(unit)) }
+    let mean = sums.reference.saturating_add(away.to_fixed(VALUE_DIGITS));
+    let mean = Scaled::of(mean, VALUE_DIGITS).times(unit);
+    Value { mean, variance: square.less(away.times(away)).times(unit.times(unit)) }
 }

@@ -46,7 +46,8 @@ pub(crate) fn project<T: Real>(
             (pack(weighted, integers.peak), energy)
         }
     };
-    if !(T::HALF * energy <= T::from_f64(MAX_NATS)) {
+    // Precisions that are subnormal in f32 have no mantissa.
+    if factor.mantissa == 0 || !(T::HALF * energy <= T::from_f64(MAX_NATS)) {
         return None;
     }
     let factor = factor.times(ROOT).normal();
@@ -75,7 +76,8 @@ fn take<T: Real>(values: &[i16], peak: u16, packed: &mut [T]) -> bool {
     true
 }
 
-/// Numbers to integers, in place, the nearest; returns their step, a power of two: see [`crate::kernel::integer`].
+/// Numbers to integers, in place, the nearest, halves up; returns their step, a power of two. As in [`crate::kernel::integer`], but
+/// without floats.
 fn pack<T: Real>(numbers: &mut [T], peak: u16) -> Scaled {
     let (mut most, mut exponent) = (0, -QUIET);
     for &number in numbers.iter() {

@@ -58,7 +58,7 @@ impl State {
         [i + square(of_i), j + square(of_j), square(of_k)]
     }
 
-    /// Its weight, 2^21 times 2 to the power of minus `below` and the mantissas of its d, of at most 30 bits below.
+    /// Its weight, 2^21 times 2 to the power of minus `below` and the mantissas of its d; not far below.
     #[inline(always)]
     pub fn weight(&self, below: i32) -> u32 {
         let (mut weight, mut shift) = (exp2(below), 4 + (below >> LOG_DIGITS) as u32);
@@ -77,5 +77,5 @@ impl State {
 #[inline(always)]
 fn coefficient(a: i32, d: i32) -> Option<i32> {
     let (high, shift) = (mul_high(a, d), shift_of(d));
-    (high.unsigned_abs() < (1 << 30) >> shift).then_some(high << shift)
+    (high.unsigned_abs() < (1 << 29) >> shift).then_some(high << shift)
 }

@@ -1,6 +1,6 @@
 //! All states: how good they are, then sums over those that show.
 //!
-//! The first walk only finds the largest exponents below every pair. They tell the second, which visits states, what it can
+//! The first walk only finds the largest exponents below every pair. They tell the others, which visit states, what they can
 //! pass by.
 
 use super::factors::{Factors, Link, shift_of, times_c, times_d};

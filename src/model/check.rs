@@ -4,7 +4,7 @@ use super::{
     Dictionary, Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States,
 };
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
-use crate::features::{DEEP, FIXED, GIBBS, INTEGERS, MANY_STATES, has_slab, left_out};
+use crate::features::{DEEP, FIXED, FLOAT_SLAB, GIBBS, INTEGERS, MANY_STATES, has_slab, left_out};
 use crate::fixed::{fits, is_possible};
 use crate::kept::serves;
 use crate::math::Real;
@@ -129,7 +129,7 @@ impl<'a, T: Real> Model<'a, T> {
         }
         numbers("log_norm", &[parts.log_norm], 1)?;
         // By sampling it could still be inferred.
-        if !DEEP && !GIBBS && has_slab(kind) && !serves(&parts) {
+        if FLOAT_SLAB && !DEEP && !GIBBS && has_slab(kind) && !serves(&parts) {
             return Err(ModelError::LeftOut { feature: "deep" });
         }
         Ok(parts)

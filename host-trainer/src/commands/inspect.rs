@@ -262,8 +262,12 @@ impl<'a> Facts<'a> {
             ("blob format", format!("version {}, revision {}", self.version, self.revision)),
             ("provenance", printable(self.provenance)),
         ];
-        let could_be_fixed =
-            self.kind == "gsc" && self.arithmetic == "floats" && self.max_active <= 3 && self.selected <= 10;
+        let could_be_fixed = self.kind == "gsc"
+            && self.encoding == "f32"
+            && self.max_active <= 3
+            && self.selected <= 10
+            && self.selection == "singleton"
+            && self.state_source == "grown";
         let note = could_be_fixed
             .then(|| ("no float unit", "spikelet quantize --fixed-point takes far less there".into()));
         rows.into_iter()

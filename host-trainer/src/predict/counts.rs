@@ -218,15 +218,16 @@ impl Counts {
             // A chain is the same around a reference.
             return Ok(OfSample { way: Way::Walked, counts });
         }
-        let before = inference.kept().to_vec();
+        let before = (inference.kept().to_vec(), inference.is_fixed());
         inference.infer(sample).map_err(refused)?;
         let is_loud = is_loud || is_found_loud(inference);
         let way = if is_loud { Way::Loud } else { Way::Walked };
         if self.method == Method::Table {
             return Ok(OfSample { way, counts: tabled::of_sample(&self.facts, inference, is_loud) });
         }
+        // Factors of floats are of no use to integers, nor the other way round.
+        let is_new = inference.kept() != before.0 || inference.is_fixed() != before.1;
         if inference.is_fixed() {
-            let is_new = inference.kept() != before;
             let counts = fixed::counts(&self.facts, fixed::Seen::new(inference), is_new);
             return Ok(OfSample { way: Way::Walked, counts });
         }
@@ -237,12 +238,13 @@ impl Counts {
         inference.for_each_state(|_, probability| weighty += f64::from(u8::from(probability > NO_WEIGHT)));
         let seen = Seen { weighty, on, surely };
         if self.method == Method::Fixed {
-            let counts = kept::counts(&self.facts, seen, fixed::made(inference.rounds()));
+            let made = kept::Made { is_new, rounds: inference.rounds() };
+            let counts = kept::counts(&self.facts, seen, made);
             return Ok(OfSample { way: Way::Loud, counts: fixed::loud(&self.facts, counts) });
         }
         if self.method == Method::Kept {
-            let of_sample = kept::Made { is_new: inference.kept() != before, rounds: inference.rounds() };
-            return Ok(OfSample { way: Way::Walked, counts: kept::counts(&self.facts, seen, of_sample) });
+            let made = kept::Made { is_new, rounds: inference.rounds() };
+            return Ok(OfSample { way: Way::Walked, counts: kept::counts(&self.facts, seen, made) });
         }
         let kind = self.facts.shape.kind;
         let counts = match (kind.has_slab(), kind.is_maximal()) {

@@ -8,6 +8,9 @@ use spikelet::model::{FixedLatent, Kind};
 /// Most latents on at once, of how many, and nats that 1/2 K mu^2 may be.
 const MOST: (usize, usize, f64) = (3, 10, 64.0);
 
+/// Most latents of all.
+const LATENTS: usize = 4096;
+
 const PLACE: &str = "--fixed-point";
 
 impl<T: Real> Prepared<T> {
@@ -27,6 +30,10 @@ impl<T: Real> Prepared<T> {
                 "train with --max-active {max_active} and --selected {selected} at most, or leave the flag away"
             );
             return Err(Error::input(what, PLACE, advice));
+        }
+        if self.shape.latents > LATENTS {
+            let what = format!("{} latents are too many for integers", self.shape.latents);
+            return Err(Error::input(what, PLACE, format!("use {LATENTS} at most, or leave the flag away")));
         }
         if self.states.is_some() || !matches!(self.selection, super::Scores::Singleton) {
             let what = "integers need states that are grown and selection by singletons";
@@ -60,7 +67,7 @@ impl<T: Real> Prepared<T> {
         let bits = |nats: f64| fixed((nats * log2_e).max(-16_000.0), 13);
         let least = fixed(k / (g + k), 30);
         if least < 16 {
-            let what = format!("latent {h} is more than 70 dB above the noise");
+            let what = format!("latent {h} is more than 78 dB above the noise");
             return Err(Error::input(what, PLACE, "leave the flag away"));
         }
         let mantissa = fixed(s / exponent.exp2(), 30).max(1 << 30);

@@ -209,7 +209,7 @@ fn fixed_point() {
     assert!(error.contains("only models of kind gsc"), "{error}");
     desk.good("import --model gsc --w W.npy --sigma2 1e-9 --selected 6 --max-active 2 --out loud.spk");
     let error = bad(&desk, "quantize loud.spk --encoding i16 --fixed-point --out r.spk");
-    assert!(error.contains("more than 70 dB above the noise"), "{error}");
+    assert!(error.contains("more than 78 dB above the noise"), "{error}");
     assert!(!desk.path("r.spk").exists());
 }
 

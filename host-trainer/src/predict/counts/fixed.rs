@@ -5,7 +5,7 @@
 
 use super::Facts;
 use super::grown::states;
-use super::kept::{self, Made};
+use super::kept;
 use spikelet::Inference;
 
 /// A state shows that is no less probable beside the best: 2^-21.
@@ -70,9 +70,4 @@ pub(super) fn loud(facts: &Facts, of_floats: Vec<f64>) -> Vec<f64> {
 /// Of a sample in floats, the dearest.
 pub(super) fn most(facts: &Facts) -> Vec<f64> {
     loud(facts, kept::most(facts))
-}
-
-/// How a sample in floats was made: factors are never those of another.
-pub(super) fn made(rounds: [u8; 2]) -> Made {
-    Made { is_new: true, rounds }
 }
