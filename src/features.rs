@@ -81,7 +81,7 @@ const fn feature(kind: Kind) -> (bool, &'static str) {
 pub(crate) const fn left_out<T>(model: &Model<'_, T>) -> Option<&'static str> {
     let (has, name) = feature(model.shape.kind);
     match (&model.states, &model.dictionary) {
-        _ if !has && !(FIXED && model.fixed.is_some()) => Some(name),
+        _ if !(has || FIXED && model.fixed.is_some()) => Some(name),
         (States::Table(_), _) if !TABLES => Some("tables"),
         (_, Dictionary::Integer(_)) if !INTEGERS => Some("integers"),
         _ if !FIXED && model.fixed.is_some() => Some("fixed-point"),
