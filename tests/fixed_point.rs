@@ -128,7 +128,8 @@ proptest! {
 
     /// The Gram matrix and the scales have the 24 digits of a float: exponents, at most 32768 nats, are off by up to
     /// 2^15 x 2^-23 = 0.004 nats. An activity moves by a quarter of that, a mean by as much of the distance of two states, which
-    /// is a few deviations; a variance by twice.
+    /// is a few deviations; a variance by twice. The evidence has as much of
+    /// the energy and of each of three latents.
     #[test]
     fn integers_walk_as_floats_do(
         shape in shapes(),
