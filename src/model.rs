@@ -103,6 +103,17 @@ impl Shape {
         states
     }
 
+    /// Whether models of this shape can be inferred in integers: see [`Model::fixed`].
+    ///
+    /// ```
+    /// # use spikelet::{Shape, model::Kind};
+    /// let shape = Shape { kind: Kind::Gsc, dims: 4, latents: 6, selected: 6, max_active: 3, singletons: true };
+    /// assert!(shape.fits_integers() && !Shape { max_active: 4, ..shape }.fits_integers());
+    /// ```
+    pub const fn fits_integers(&self) -> bool {
+        fits(self)
+    }
+
     /// There are at most 2 to this power states: cheap to tell, and close enough to say which of them matter.
     pub(crate) const fn state_bits(&self) -> u32 {
         const fn digits(n: usize) -> u32 {

@@ -55,6 +55,11 @@ pub const CORES: [Core; 5] = [
 ];
 
 impl Core {
+    /// The name of the core whose weights it has: firmware for a Cortex-M4F takes as many instructions on a Cortex-M7.
+    pub fn measured_as(&self) -> &'static str {
+        if self.name == "cortex-m7" { "cortex-m4f" } else { self.name }
+    }
+
     /// The core of this name, long or short.
     ///
     /// ```
@@ -70,7 +75,7 @@ impl Core {
 /// Weights of the counts of one kind of model on one core.
 #[derive(Clone, Copy, Debug)]
 pub struct Weights {
-    /// [`Core::name`].
+    /// [`Core::measured_as`].
     pub core: &'static str,
     /// As in a blob.
     pub kind: Kind,
@@ -191,7 +196,7 @@ impl Predictor {
 
     /// On this core.
     pub fn on(&self, core: Core) -> Option<Prediction> {
-        let weights = self.weights.iter().find(|weights| weights.core == core.name)?;
+        let weights = self.weights.iter().find(|weights| weights.core == core.measured_as())?;
         let counts = &self.counts;
         let posteriors = self.samples.iter().map(|sample| dot(weights.of_way(sample.way), &sample.counts));
         let posterior = posteriors.clone().sum::<f64>() / self.samples.len() as f64;

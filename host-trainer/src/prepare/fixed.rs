@@ -2,45 +2,37 @@
 
 use super::Prepared;
 use crate::{Error, Result};
+use spikelet::Shape;
 use spikelet::math::Real;
 use spikelet::model::{FixedLatent, Kind};
 
-/// Most latents on at once, of how many, and nats that 1/2 K mu^2 may be.
-const MOST: (usize, usize, f64) = (3, 10, 64.0);
-
-/// Most latents of all.
-const LATENTS: usize = 4096;
+/// Nats that a slab's mean may be worth, 1/2 K mu^2: exponents have room for it.
+const MOST_WORTH: f64 = 64.0;
 
 const PLACE: &str = "--fixed-point";
 
 impl<T: Real> Prepared<T> {
     /// The same model, inferred in integers, as processors without a float unit should. Fails where that is not possible.
     pub fn in_fixed_point(mut self) -> Result<Self> {
-        let (max_active, selected, _) = MOST;
         if self.shape.kind != Kind::Gsc {
             let what = "only models of kind gsc are inferred in integers";
             return Err(Error::input(what, PLACE, "leave the flag away"));
         }
-        if self.shape.max_active > max_active || self.shape.selected > selected {
+        let Shape { latents, selected, max_active, .. } = self.shape;
+        if !self.shape.fits_integers() {
             let what = format!(
-                "{} of {} latents on at once are too many for integers",
-                self.shape.max_active, self.shape.selected
+                "{max_active} of {selected} latents on at once, of {latents}, are too many for integers"
             );
-            let advice = format!(
-                "train with --max-active {max_active} and --selected {selected} at most, or leave the flag away"
-            );
+            let advice =
+                "train with --max-active 3, --selected 10 and --latents 4096 at most, or leave the flag away";
             return Err(Error::input(what, PLACE, advice));
-        }
-        if self.shape.latents > LATENTS {
-            let what = format!("{} latents are too many for integers", self.shape.latents);
-            return Err(Error::input(what, PLACE, format!("use {LATENTS} at most, or leave the flag away")));
         }
         if self.states.is_some() || !matches!(self.selection, super::Scores::Singleton) {
             let what = "integers need states that are grown and selection by singletons";
             return Err(Error::input(what, PLACE, "leave the flag away"));
         }
-        let latents = (0..self.shape.latents).map(|h| self.fixed_latent(h)).collect::<Result<_>>()?;
-        self.fixed = Some(latents);
+        let fixed = (0..latents).map(|h| self.fixed_latent(h)).collect::<Result<_>>()?;
+        self.fixed = Some(fixed);
         self.model()?;
         Ok(self)
     }
@@ -56,7 +48,7 @@ impl<T: Real> Prepared<T> {
         .map(|values| values[h].to_f64());
         let log2_e = std::f64::consts::LOG2_E;
         let worth = 0.5 * k * mu * mu;
-        if worth > MOST.2 {
+        if worth > MOST_WORTH {
             let what = format!("the slab of latent {h} is too narrow for its mean ({mu})");
             return Err(Error::input(what, PLACE, "leave the flag away"));
         }
