@@ -32,13 +32,25 @@ pub(super) fn printable(text: &str) -> String {
     text.chars().map(|c| if harmful(c) { ' ' } else { c }).collect()
 }
 
+/// Whether two paths lead to one file, which need not exist yet.
+pub(super) fn same_file(a: &Path, b: &Path) -> bool {
+    let resolved = |path: &Path| {
+        fs::canonicalize(path).or_else(|cause| {
+            let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+            let folder = fs::canonicalize(folder)?;
+            path.file_name().map(|name| folder.join(name)).ok_or(cause)
+        })
+    };
+    match (resolved(a), resolved(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        // Both in a folder that is still to be created.
+        _ => a == b,
+    }
+}
+
 /// Refuses a result that would replace what it is made from.
 pub(super) fn refuse_overwriting(out: &Path, inputs: &[impl AsRef<Path>]) -> Result<()> {
-    let same = |input: &Path| match (fs::canonicalize(out), fs::canonicalize(input)) {
-        (Ok(out), Ok(input)) => out == input,
-        _ => false,
-    };
-    if inputs.iter().any(|input| same(input.as_ref())) {
+    if inputs.iter().any(|input| same_file(out, input.as_ref())) {
         let what = "the result would replace a file it is made from";
         return Err(Error::input(what, out.display(), "name another file"));
     }

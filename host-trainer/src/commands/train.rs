@@ -1,19 +1,21 @@
 //! `spikelet train`: data to a model, by expectation maximisation.
 
 mod checkpoint;
+mod outputs;
 mod plan;
 mod report;
 
 use super::framing::Framing;
 use super::import::build;
-use super::output::{Progress, print, refuse_overwriting};
+use super::output::{Progress, print};
 use crate::blob::About;
 use crate::data::Source;
-use crate::files::{self, Staged};
+use crate::files::Staged;
 use crate::prepare::{GramName, Options};
 use crate::train::{Next, Points, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
+use outputs::Outputs;
 use plan::Plan;
 use std::io::Write;
 use std::path::PathBuf;
@@ -77,12 +79,9 @@ pub(super) struct Train {
 
 impl Train {
     pub fn run(self) -> Result<()> {
-        let json = self.out.with_extension("json");
-        files::check_target(&self.out)?;
-        files::check_target(&json)?;
-        refuse_overwriting(&self.out, &self.data)?;
         // What is wrong with the flags shows before the data is read; only then it is known how many points there are.
         self.plan.settings(0, None)?;
+        let outputs = Outputs::new(&self.out, self.checkpoint.as_deref(), &self.data)?;
         // All files must have as many channels as the first, which is checked when they are read.
         let channels = || Source::open(&self.data[0]).map(|first| first.dims());
         let frame = self.framing.frame(self.plan.model, channels)?;
@@ -92,7 +91,7 @@ impl Train {
         let settings = self.plan.settings(points.len(), channels)?;
         self.plan.check_angles(points.dims())?;
         self.plan.check_weak(points.dims())?;
-        let checkpoint = Checkpoint::new(self.checkpoint.as_deref(), &self.out);
+        let checkpoint = Checkpoint { path: outputs.checkpoint.clone() };
         let mut state = match self.resume.then(|| checkpoint.read()).transpose()?.flatten() {
             Some(state) => checkpoint.accept(state, &settings, &points)?,
             None => State::new(settings, &mut points)?,
@@ -101,7 +100,7 @@ impl Train {
         self.blob(&state, About { frame, gains: points.gains(), ..About::default() })?;
         if self.train(&mut state, &mut points, &checkpoint)? {
             let about = About { frame, gains: points.gains(), ..About::default() };
-            self.write(&state, about, &json)
+            self.write(&state, about, &outputs.json)
         } else {
             let place = format!("start {}, iteration {}", state.current.number, state.current.history.len());
             let advice = format!("the same command with --resume goes on from {}", checkpoint.path.display());

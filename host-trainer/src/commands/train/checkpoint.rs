@@ -4,22 +4,13 @@ use crate::files;
 use crate::train::{Points, Settings, State};
 use crate::{Error, Result};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub(super) struct Checkpoint {
     pub path: PathBuf,
 }
 
 impl Checkpoint {
-    pub fn new(given: Option<&Path>, out: &Path) -> Self {
-        let beside = || {
-            let mut name = out.as_os_str().to_owned();
-            name.push(".checkpoint");
-            PathBuf::from(name)
-        };
-        Self { path: given.map_or_else(beside, Path::to_path_buf) }
-    }
-
     /// Whole or not at all, so that a kill at any moment leaves the last one.
     pub fn write(&self, state: &State) -> Result<()> {
         files::write_atomically(&self.path, |writer| {
