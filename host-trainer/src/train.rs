@@ -13,6 +13,7 @@
 //! | [`whiten`] | data to white data, and a model of these back to one of the raw data |
 //! | [`settings`], [`init`] | what a run shall do, where it begins |
 //! | [`mod@choose`] | which of several starts to keep |
+//! | [`ending`] | which iterate of a start to keep, and when to stop |
 //! | [`run`] | the loop: starts, iterations, history; its state is a checkpoint |
 //!
 //! One iteration costs, per point, one pass of D H multiply-adds (a matrix product over a chunk), the walk over its
@@ -20,6 +21,7 @@
 
 pub mod choose;
 pub mod e_step;
+pub mod ending;
 pub mod init;
 pub mod kinds;
 pub mod m_step;

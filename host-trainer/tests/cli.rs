@@ -30,6 +30,8 @@ mod separate;
 mod train;
 #[path = "cli/train_data.rs"]
 mod train_data;
+#[path = "cli/train_end.rs"]
+mod train_end;
 #[path = "cli/train_files.rs"]
 mod train_files;
 #[path = "cli/train_kinds.rs"]

@@ -87,6 +87,7 @@ impl Train {
         let frame = self.framing.frame(self.plan.model, channels)?;
         let mut points = Points::open_framed(&self.data, frame.as_ref(), self.step as usize)?;
         let frame = points.frame(frame);
+        points.hold_out(self.plan.settings(0, None)?.holdout, self.plan.seed)?;
         let channels = (!points.gains().is_empty()).then_some(points.dims());
         let settings = self.plan.settings(points.len(), channels)?;
         self.plan.check_angles(points.dims())?;

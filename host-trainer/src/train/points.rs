@@ -1,10 +1,14 @@
 //! Where an E-step gets its points from: memory, or files that may be larger than it.
 
+mod subset;
+
 use super::whiten::Whitening;
 use crate::data::{Source, gains};
 use crate::{Error, Result};
 use spikelet::frame::{Form, Frame};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use subset::Subset;
 
 /// Numbers that are kept in memory at once, at most (64 MiB); more is read anew in every iteration, which
 /// costs little against inference.
@@ -24,19 +28,29 @@ pub struct Points {
     gains: Vec<f32>,
     held: Held,
     whitening: Option<Whitening>,
+    /// Which of the points in files these are; `None` for all of them.
+    subset: Option<Subset>,
+    /// Points that are not learned from.
+    held_out: Option<Box<Points>>,
 }
 
 #[derive(Debug)]
 enum Held {
     Memory(Vec<f64>),
-    Files(Vec<Source>),
+    /// Shared with the points that are held out.
+    Files(Arc<Mutex<Vec<Source>>>),
 }
 
 impl Points {
     /// Points that are in memory, `dims` numbers each.
     pub fn new(values: Vec<f64>, dims: usize) -> Self {
         let points = values.len() / dims.max(1);
-        Self { dims, points, rate: None, gains: Vec::new(), held: Held::Memory(values), whitening: None }
+        Self::held_in(Held::Memory(values), dims, points)
+    }
+
+    fn held_in(held: Held, dims: usize, points: usize) -> Self {
+        let (subset, held_out) = (None, None);
+        Self { dims, points, rate: None, gains: Vec::new(), held, whitening: None, subset, held_out }
     }
 
     /// All points of all files, which must have as many dimensions as each other.
@@ -72,8 +86,8 @@ impl Points {
         }
         let points = sources.iter().map(Source::points).sum();
         let rate = first.rate().filter(|_| sources.iter().all(|source| source.rate() == first.rate()));
-        let mut all =
-            Self { dims, points, rate, gains: Vec::new(), held: Held::Files(sources), whitening: None };
+        let held = Held::Files(Arc::new(Mutex::new(sources)));
+        let mut all = Self { rate, ..Self::held_in(held, dims, points) };
         if points.saturating_mul(dims) <= in_memory {
             let mut values = Vec::new();
             all.read(0, points, &mut values)?;
@@ -120,6 +134,9 @@ impl Points {
             whitening.apply(values);
         }
         self.whitening = Some(whitening.clone());
+        if let Some(held_out) = &mut self.held_out {
+            held_out.whiten(whitening);
+        }
     }
 
     /// Runs of [`RUN`] neighbours there are; the last may be shorter.
@@ -141,23 +158,21 @@ impl Points {
     /// Replaces `piece` by up to `count` points from `start` on; says how many there were.
     pub fn read(&mut self, start: usize, count: usize, piece: &mut Vec<f64>) -> Result<usize> {
         piece.clear();
-        let count = count.min(self.points.saturating_sub(start));
-        match &mut self.held {
-            Held::Memory(values) => {
+        let start = start.min(self.points);
+        let count = count.min(self.points - start);
+        match (&self.held, &self.subset) {
+            (Held::Memory(values), _) => {
                 piece.extend_from_slice(&values[start * self.dims..][..count * self.dims]);
             }
-            Held::Files(sources) => {
-                let (mut skip, mut part) = (start, Vec::new());
-                for source in sources {
-                    let missing = count - piece.len() / self.dims;
-                    if missing == 0 {
-                        break;
+            (Held::Files(sources), subset) => {
+                let mut sources = sources.lock().unwrap_or_else(PoisonError::into_inner);
+                match subset {
+                    None => read_files(&mut sources, start, count, piece)?,
+                    Some(subset) => {
+                        for (start, count) in subset.ranges(start, count) {
+                            read_files(&mut sources, start, count, piece)?;
+                        }
                     }
-                    if skip < source.points() {
-                        source.read_chunk(skip, missing, &mut part)?;
-                        piece.extend_from_slice(&part);
-                    }
-                    skip = skip.saturating_sub(source.points());
                 }
                 if let Some(whitening) = &self.whitening {
                     whitening.apply(piece);
@@ -191,4 +206,20 @@ impl Points {
         mean.iter_mut().zip(&origin).for_each(|(mean, origin)| *mean += origin);
         Ok((mean, covariance))
     }
+}
+
+/// Appends `count` points from `start` on, counted over all files.
+fn read_files(sources: &mut [Source], start: usize, count: usize, piece: &mut Vec<f64>) -> Result<()> {
+    let (mut skip, mut missing, mut part) = (start, count, Vec::new());
+    for source in sources {
+        if missing == 0 {
+            break;
+        }
+        if skip < source.points() {
+            missing -= source.read_chunk(skip, missing, &mut part)?;
+            piece.extend_from_slice(&part);
+        }
+        skip = skip.saturating_sub(source.points());
+    }
+    Ok(())
 }

@@ -6,6 +6,7 @@
 
 use super::choose::{Candidate, Prefer, choose};
 use super::e_step::{Poor, Task};
+use super::ending::{Best, is_stale, margin, still_climbs};
 use super::init::{Scene, init, raise};
 use super::m_step::{Guard, Update, Warning, m_step};
 use super::points::Points;
@@ -35,6 +36,9 @@ pub struct Step {
     /// T, where it is not 1: F is then that of p(y, s)^(1/T).
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub temperature: f64,
+    /// ln p of the points that are held out under these parameters, summed over them, where there are any and T is 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<f64>,
 }
 
 fn one() -> f64 {
@@ -54,12 +58,18 @@ pub struct Start {
     pub parameters: Parameters,
     /// F of every iteration.
     pub history: Vec<Step>,
+    /// The best iterate before the last; once finished, only if it is better than that, and then it is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<Best>,
     /// What was guarded, in words, each once.
     pub warnings: BTreeSet<String>,
+    /// What is to be said of the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The decayed statistics of stepwise EM, once begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sums: Option<Statistics>,
-    /// F per point at the end, of the points that count: those that are left out would decide alone, being explained by no
+    /// F per point (of held-out points where there are any) of what is kept, of the points that count: those that are left out would decide alone, being explained by no
     /// start, and the worse the less noise it has left.
     pub merit: Option<f64>,
     /// Whether nothing more is to be done.
@@ -71,21 +81,17 @@ pub struct Start {
 pub struct State {
     /// What it shall do.
     pub settings: Settings,
-    /// N and D of the data it was begun on.
+    /// N and D of the data it was begun on, without the points that are held out.
     pub data: (usize, usize),
+    /// How many points are held out.
+    #[serde(default)]
+    pub held_out: usize,
     /// What made the data white, where they were to be.
     pub whitening: Option<Whitening>,
     /// The start at work.
     pub current: Start,
     /// Finished starts that may still be the result: the best one, or all where that shows only at the end.
     pub done: Vec<Start>,
-}
-
-impl Start {
-    /// F of the last iteration.
-    pub fn free_energy(&self) -> f64 {
-        self.history.last().map_or(f64::NEG_INFINITY, |step| step.free_energy)
-    }
 }
 
 /// What the caller does between iterations.
@@ -125,8 +131,9 @@ impl Data {
 }
 
 impl State {
-    /// A run that has not begun. Whitens the points, where the settings say so.
+    /// A run that has not begun. Holds points out and whitens them, where the settings say so.
     pub fn new(settings: Settings, points: &mut Points) -> Result<Self> {
+        points.hold_out(settings.holdout, settings.seed)?;
         let mut data = Data::new(&settings, points)?;
         let mut whitening = None;
         if settings.whiten {
@@ -137,17 +144,19 @@ impl State {
         }
         let current = start(&settings, &data, points, 0)?;
         let shape = (points.len(), points.dims());
-        Ok(Self { settings, data: shape, whitening, current, done: Vec::new() })
+        let held_out = points.held_out().map_or(0, |others| others.len());
+        Ok(Self { settings, data: shape, held_out, whitening, current, done: Vec::new() })
     }
 
     /// Runs until all starts are finished or `between` says stop; true when finished. `between` sees the
-    /// state after every iteration. Whitens the points, where that has not been done.
+    /// state after every iteration. Holds points out and whitens them, where that has not been done.
     pub fn run(
         &mut self,
         points: &mut Points,
         threads: usize,
         mut between: impl FnMut(&State) -> Result<Next>,
     ) -> Result<bool> {
+        points.hold_out(self.settings.holdout, self.settings.seed)?;
         if let Some(whitening) = &self.whitening {
             points.whiten(whitening);
         }
@@ -183,7 +192,7 @@ impl State {
 
     /// The model of the raw data that the preferred start has come to.
     pub fn model(&self) -> Parameters {
-        let parameters = &self.result().parameters;
+        let parameters = self.result().kept();
         let raw = |whitening: &Whitening| whitening.undo(parameters);
         let mut model = self.whitening.as_ref().map_or_else(|| parameters.clone(), raw);
         if self.settings.weak == Weak::Sources {
@@ -210,42 +219,131 @@ impl State {
         let now = &mut self.current;
         let iteration = now.history.len();
         // ln p(y) = ln p(V y) + ln |det V| for every point.
-        let offset = self.whitening.as_ref().map_or(0.0, |w| w.log_det * points.len() as f64);
+        let log_det = self.whitening.as_ref().map_or(0.0, |w| w.log_det);
+        let offset = log_det * points.len() as f64;
         // The last E-step tells what the parameters are worth, not how warm they are.
         let enough = !settings.wavers() && (settings.batch == 0 || iteration >= stepwise::LEAST_PASSES);
-        let settled = |history: &[Step]| enough && converged(history, settings.tolerance);
+        let settled = |history: &[Step]| {
+            (enough && converged(history, settings.tolerance)) || is_stale(settings, history)
+        };
         // Of a pass F is known only roughly, so it takes an E-step over all points to end.
         let ends = iteration >= settings.iterations || (settings.batch > 0 && settled(&now.history));
         let temperature = if ends { 1.0 } else { settings.temperature_at(iteration) };
+        let held_out = match temperature == 1.0 {
+            true => held_out(settings, now, points, threads, log_det)?,
+            false => None,
+        };
         let push = |history: &mut Vec<Step>, free_energy: f64| {
             let seconds = before + begun.elapsed().as_secs_f64();
-            history.push(Step { iteration, free_energy: free_energy + offset, seconds, temperature });
+            history.push(Step {
+                iteration,
+                free_energy: free_energy + offset,
+                seconds,
+                temperature,
+                held_out: held_out.map(|held| held.sum),
+            });
         };
         if settings.batch > 0 && !ends {
+            let met = held_out.map(|held| (held, now.parameters.clone()));
             let (free_energy, warnings) =
                 stepwise::pass(settings, now, points, threads, &settings.cooling(data.update, iteration))?;
             push(&mut now.history, free_energy);
             now.warnings.extend(warnings.iter().map(Warning::words));
+            let free_energy = free_energy + offset;
+            // Without points held out only the pass as a whole has a figure, which is that of where it led to, nearly.
+            let (iteration, value, merit) = match &met {
+                Some((held, _)) => (iteration, held.sum, held.each()),
+                None => (iteration + 1, free_energy, free_energy / points.len() as f64),
+            };
+            if temperature == 1.0 && now.is_best(value) {
+                let parameters = met.map_or_else(|| now.parameters.clone(), |(_, parameters)| parameters);
+                now.best = Some(Best { iteration, value, free_energy, merit, parameters });
+            }
         } else {
             let kept = settings.kept_at(iteration, &now.parameters.prior);
             let engine = settings.engine_at(now.number, iteration);
             let how = How { engine, temperature, kept };
             let (statistics, _) = e_step(settings, &now.parameters, &how, points, threads)?;
             push(&mut now.history, statistics.free_energy);
+            let free_energy = statistics.free_energy + offset;
+            let comparable = temperature == 1.0 && (kept == 1.0 || held_out.is_some());
+            let own = statistics.counted / statistics.points as f64;
+            let (value, count, merit) = match held_out {
+                Some(held) => (held.sum, held.points, held.each()),
+                None => (free_energy, points.len(), own),
+            };
             if ends || settled(&now.history) {
-                now.finished = true;
-                now.merit = Some(statistics.counted / statistics.points as f64);
-                now.sums = None;
+                if settings.batch > 0 && comparable {
+                    value_best(settings, now, value, count, points, threads, offset)?;
+                }
+                now.finish(settings, comparable.then_some(value), count, merit);
+                now.notes.extend(still_climbs(settings, &now.history, points.len()));
                 return Ok(());
             }
             let update = settings.cooling(data.update, iteration);
             let (new, warnings) = m_step(&now.parameters, &statistics, &update)?;
-            now.parameters = new;
+            let parameters = std::mem::replace(&mut now.parameters, new);
+            if comparable && now.is_best(value) {
+                now.best = Some(Best { iteration, value, free_energy, merit, parameters });
+            }
             now.warnings.extend(warnings.iter().map(Warning::words));
         }
         settings.disturb(&mut now.parameters, data.scene.variance.sqrt(), now.number, iteration);
         Ok(())
     }
+}
+
+/// The evidence of the points that are held out.
+#[derive(Clone, Copy)]
+struct HeldOut {
+    sum: f64,
+    points: usize,
+}
+
+impl HeldOut {
+    fn each(self) -> f64 {
+        self.sum / self.points as f64
+    }
+}
+
+/// Under the parameters of a start, if any are held out. Draws are the same in all iterations.
+fn held_out(
+    settings: &Settings,
+    now: &Start,
+    points: &mut Points,
+    threads: usize,
+    log_det: f64,
+) -> Result<Option<HeldOut>> {
+    let Some(points) = points.held_out() else { return Ok(None) };
+    let options = settings.options();
+    let engine = settings.engine_at(now.number, 0);
+    let task = Task { engine, ..Task::new(&now.parameters, &options) };
+    let sum: f64 = task.evidences(points, threads, settings.precision)?.iter().sum();
+    Ok(Some(HeldOut { sum: sum + log_det * points.len() as f64, points: points.len() }))
+}
+
+/// What the best iterate of stepwise EM is worth, as long as it looks better than the last one: so far only the figure of a
+/// pass is known.
+fn value_best(
+    settings: &Settings,
+    now: &mut Start,
+    last: f64,
+    count: usize,
+    points: &mut Points,
+    threads: usize,
+    offset: f64,
+) -> Result<()> {
+    let margin = margin(settings, &now.history, count);
+    let engine = settings.engine_at(now.number, now.history.len() - 1);
+    let Some(best) = now.best.as_mut().filter(|best| best.value > last + margin) else { return Ok(()) };
+    let how = How { engine, temperature: 1.0, kept: 1.0 };
+    let (statistics, _) = e_step(settings, &best.parameters, &how, points, threads)?;
+    best.free_energy = statistics.free_energy + offset;
+    if settings.holdout == 0.0 {
+        best.value = best.free_energy;
+        best.merit = statistics.counted / statistics.points as f64;
+    }
+    Ok(())
 }
 
 /// Whether the last iteration changed next to nothing.
@@ -285,7 +383,7 @@ pub(super) fn e_step(
 
 fn candidates<'a>(starts: impl Iterator<Item = &'a Start>) -> Vec<Candidate<'a>> {
     let merit = |start: &Start| start.merit.unwrap_or(f64::NEG_INFINITY);
-    starts.map(|start| Candidate { parameters: &start.parameters, free_energy: merit(start) }).collect()
+    starts.map(|start| Candidate { parameters: start.kept(), free_energy: merit(start) }).collect()
 }
 
 fn start(settings: &Settings, data: &Data, points: &mut Points, number: usize) -> Result<Start> {
@@ -295,6 +393,15 @@ fn start(settings: &Settings, data: &Data, points: &mut Points, number: usize) -
         parameters.dictionary.fill(1.0);
     }
     raise(&mut parameters, data.update.guard.noise_floor);
-    let (history, warnings) = (Vec::new(), BTreeSet::new());
-    Ok(Start { number, parameters, history, warnings, sums: None, merit: None, finished: false })
+    Ok(Start {
+        number,
+        parameters,
+        history: Vec::new(),
+        best: None,
+        warnings: BTreeSet::new(),
+        notes: Vec::new(),
+        sums: None,
+        merit: None,
+        finished: false,
+    })
 }

@@ -21,7 +21,12 @@ const KEPT: f64 = 0.9;
 impl Settings {
     /// Whether iterations differ, by a schedule or by chance, so that a small change of the free energy says nothing.
     pub fn wavers(&self) -> bool {
-        self.temperature != (1.0, 1.0) || self.cut || self.engine == Engine::Gibbs
+        self.is_scheduled() || self.engine == Engine::Gibbs
+    }
+
+    /// Whether iterations differ by a schedule, which must be gone through to its end.
+    pub fn is_scheduled(&self) -> bool {
+        self.temperature != (1.0, 1.0) || self.cut
     }
 
     /// T of an iteration.

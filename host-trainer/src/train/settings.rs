@@ -168,6 +168,9 @@ pub struct Settings {
     pub tolerance: f64,
     /// Smallest noise variance, as a fraction of the mean variance of the data.
     pub noise_floor: f64,
+    /// Part of the points that is not learned from but tells which iterate to keep and when to stop; 0 for none.
+    #[serde(default)]
+    pub holdout: f64,
     /// Seed of all randomness.
     pub seed: u64,
 }
@@ -209,6 +212,7 @@ impl Settings {
             prefer: Prefer::FreeEnergy,
             tolerance: 0.0,
             noise_floor: 1e-5,
+            holdout: 0.0,
             seed: 1,
         }
     }

@@ -29,8 +29,18 @@ pub(super) struct Description {
     /// Which start was kept, counted from 0.
     pub start: Option<u64>,
     pub history: Vec<Step>,
+    /// The iterate that the parameters are, where it is known.
+    pub kept: Option<Kept>,
     pub warnings: Vec<String>,
     pub version: String,
+}
+
+/// Which iterate was kept.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Kept {
+    pub iteration: usize,
+    /// F, summed over points.
+    pub free_energy: f64,
 }
 
 /// What a column of the dictionary is a picture of.
@@ -53,6 +63,7 @@ struct Whole {
     parameters: Numbers,
     start: Option<u64>,
     history: Vec<Step>,
+    kept: Option<Kept>,
     warnings: Vec<String>,
     #[serde(default)]
     version: String,
@@ -158,7 +169,7 @@ impl Description {
 
 impl Whole {
     fn check(self) -> Result<Description, String> {
-        let Self { settings, points, frame, parameters, start, history, warnings, version } = self;
+        let Self { settings, points, frame, parameters, start, history, kept, warnings, version } = self;
         let kind = settings.get("model").ok_or("`settings` lacks the key `model`")?;
         let kind = ModelKind::deserialize(kind)
             .map_err(|_| format!("this version of spikelet knows no model {kind} (settings.model)"))?;
@@ -186,7 +197,7 @@ impl Whole {
             }
             _ => Look::Direction,
         };
-        Ok(Description { parameters, settings, points, look, rate, start, history, warnings, version })
+        Ok(Description { parameters, settings, points, look, rate, start, history, kept, warnings, version })
     }
 }
 

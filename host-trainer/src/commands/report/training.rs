@@ -8,9 +8,10 @@ use super::plot::{Axis, Plot};
 /// The last of so many parts is shown once more, on its own scale.
 const PARTS: usize = 3;
 
-/// The last free energy, for one point if it is known how many there were.
+/// The free energy of the model, for one point if it is known how many there were.
 pub(super) fn last(told: &Description) -> Option<f64> {
-    told.history.last().map(|step| step.free_energy / divisor(told))
+    let last = told.history.last().map(|step| step.free_energy);
+    told.kept.map(|kept| kept.free_energy).or(last).map(|sum| sum / divisor(told))
 }
 
 fn divisor(told: &Description) -> f64 {
@@ -50,6 +51,10 @@ pub(super) fn html(told: &Description) -> String {
         && cold < per_point.len() - 1
     {
         caption += &format!("; the last one changed it by {}", number(end.1 - before.1));
+    }
+    if let Some(kept) = told.kept.filter(|kept| kept.iteration < steps) {
+        let each = fixed(kept.free_energy / divisor(told), 4);
+        caption += &format!("; the model is that of iteration {}, with {each}", count(kept.iteration as u64));
     }
     caption +=
         ". A curve that is flat at its end has come to rest; one that still climbs wants more iterations.";

@@ -12,7 +12,7 @@ use crate::train::settings::{
 };
 use crate::train::weak::Weak;
 use crate::{Error, Result};
-use checks::{finite, positive, probability, temperatures};
+use checks::{finite, part, positive, probability, temperatures};
 use spikelet::Shape;
 use spikelet::capacity::MAX_ACTIVE;
 
@@ -126,12 +126,16 @@ pub(super) struct Plan {
     /// EM 1e-3]
     #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
     tolerance: Option<f64>,
+    /// Part of the points, such as 0.1, that is not learned from: a start ends when they are explained no better for ten
+    /// iterations (three passes of stepwise EM), and the iterate that explains them best is kept
+    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
+    holdout: Option<f64>,
     /// Smallest noise variance, as a fraction of the data's mean variance
     #[arg(long, value_name = "FRACTION", allow_negative_numbers = true, default_value_t = 1e-5)]
     noise_floor: f64,
     /// Seed of the random starts
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    seed: u64,
+    pub seed: u64,
 }
 
 impl Plan {
@@ -229,6 +233,7 @@ impl Plan {
                 None => 1e-7,
             },
             noise_floor: positive(self.noise_floor, "--noise-floor")?,
+            holdout: self.holdout.map(part).transpose()?.unwrap_or(0.0),
             seed: self.seed,
             ..by_default
         };

@@ -28,7 +28,7 @@ pub(super) fn line(state: &State) -> String {
 /// MODEL.json: names as in the contract.
 pub(super) fn json(state: &State, frame: Option<&Frame>, gains: &[f32]) -> Result<String> {
     let result = state.result();
-    let Parameters { latents: h, dims: d, .. } = result.parameters;
+    let Parameters { latents: h, dims: d, .. } = *result.kept();
     let rows = |matrix: &[f64], width: usize| -> Value {
         matrix.chunks_exact(width).map(|row| json!(row)).collect()
     };
@@ -68,7 +68,9 @@ pub(super) fn json(state: &State, frame: Option<&Frame>, gains: &[f32]) -> Resul
         "whitening": state.whitening.as_ref().map(|whitening| rows(&whitening.matrix, d)),
         "start": result.number,
         "history": result.history,
-        "warnings": result.warnings,
+        "kept": { "iteration": result.kept_iteration(), "free_energy": result.free_energy() },
+        "held_out": state.held_out,
+        "warnings": result.warnings().collect::<Vec<_>>(),
         "version": env!("CARGO_PKG_VERSION"),
     });
     let text = serde_json::to_string_pretty(&value);
@@ -77,16 +79,21 @@ pub(super) fn json(state: &State, frame: Option<&Frame>, gains: &[f32]) -> Resul
 
 pub(super) fn summary(state: &State, out: &Path, json: &Path) -> String {
     let (result, points) = (state.result(), state.data.0 as f64);
-    let on: f64 = result.parameters.prior.iter().sum();
+    let on: f64 = result.kept().prior.iter().sum();
     let noise = state.model().noise_variances();
     let mean_noise = noise.iter().sum::<f64>() / noise.len() as f64;
-    let shown = result.warnings.iter().take(WARNINGS).map(|warning| format!("warning: {warning}\n"));
+    let count = result.warnings().count();
+    let shown = result.warnings().take(WARNINGS).map(|warning| format!("warning: {warning}\n"));
     let mut warnings: String = shown.collect();
-    if result.warnings.len() > WARNINGS {
-        warnings += &format!("and {} more, in {}\n", result.warnings.len() - WARNINGS, json.display());
+    if count > WARNINGS {
+        warnings += &format!("and {} more, in {}\n", count - WARNINGS, json.display());
     }
+    let held_out = match state.held_out {
+        0 => String::new(),
+        points => format!(", {points} more held out"),
+    };
     format!(
-        "{}: {} latents from {} points of {} dimensions\n\
+        "{}: {} latents from {} points of {} dimensions{held_out}\n\
          free energy {:.6} per point after {} iterations; {on:.2} latents on at a time; noise variance {mean_noise:.4e}\n\
          all parameters and the history are in {}\n{warnings}",
         out.display(),
@@ -94,7 +101,7 @@ pub(super) fn summary(state: &State, out: &Path, json: &Path) -> String {
         state.data.0,
         state.data.1,
         result.free_energy() / points,
-        result.history.len().saturating_sub(1),
+        result.kept_iteration(),
         json.display(),
     )
 }

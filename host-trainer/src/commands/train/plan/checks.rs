@@ -114,6 +114,17 @@ pub(super) fn positive(value: f64, flag: &str) -> Result<f64> {
     }
 }
 
+/// Of the points: more than a half held out leaves too few to learn from.
+pub(super) fn part(value: f64) -> Result<f64> {
+    match value > 0.0 && value <= 0.5 {
+        true => Ok(value),
+        false => {
+            let what = format!("{value} is not a part of the points above 0 and up to 0.5");
+            Err(Error::input(what, "--holdout", "give one, such as 0.1, or leave it away"))
+        }
+    }
+}
+
 pub(super) fn finite(value: f64, flag: &str) -> Result<f64> {
     match value.is_finite() {
         true => Ok(value),
