@@ -36,6 +36,8 @@ mod train_end;
 mod train_files;
 #[path = "cli/train_kinds.rs"]
 mod train_kinds;
+#[path = "cli/train_resume.rs"]
+mod train_resume;
 
 use common::Case;
 use desk::Desk;

@@ -47,6 +47,11 @@ pub(super) struct Framing {
 }
 
 impl Framing {
+    /// Whether any flag says how points are made.
+    pub fn is_given(&self) -> bool {
+        self.patch.is_some() || self.frame.is_some() || self.transform.is_some() || self.remove_mean.is_some()
+    }
+
     /// The frame for this kind of model; `None` when every sample, or every row of a file, is a point. A transform needs to
     /// know how many channels there are.
     pub fn frame(&self, kind: ModelKind, channels: impl FnOnce() -> Result<usize>) -> Result<Option<Frame>> {

@@ -21,6 +21,11 @@ pub(super) fn print(text: &str) -> Result<()> {
     }
 }
 
+/// A line on stderr about what may not be meant.
+pub(super) fn warn(text: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "warning: {text}");
+}
+
 /// Text of a model's maker, without what would move the cursor, end a line or turn the writing direction: these do
 /// harm in terminals and in the comments of source files.
 pub(super) fn printable(text: &str) -> String {

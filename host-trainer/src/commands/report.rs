@@ -24,7 +24,7 @@ use super::model_file::ModelFile;
 use super::output::{print, refuse_overwriting};
 use super::processor::Processor;
 use crate::{Error, Result, files};
-use description::Description;
+pub(super) use description::Description;
 use examples::Sample;
 use page::{escaped, hint, note, section};
 use spikelet::Engine;

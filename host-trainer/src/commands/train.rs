@@ -1,13 +1,14 @@
 //! `spikelet train`: data to a model, by expectation maximisation.
 
 mod checkpoint;
+mod from;
 mod outputs;
 mod plan;
 mod report;
 
 use super::framing::Framing;
 use super::import::build;
-use super::output::{Progress, print};
+use super::output::{Progress, print, warn};
 use crate::blob::About;
 use crate::data::Source;
 use crate::files::Staged;
@@ -15,6 +16,7 @@ use crate::prepare::{GramName, Options};
 use crate::train::{Next, Points, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
+use from::Model;
 use outputs::Outputs;
 use plan::Plan;
 use std::io::Write;
@@ -30,7 +32,8 @@ Learns the dictionary, how often and how strongly each latent is on, and the noi
 The same data, settings and seed give the same bits, whatever the number of threads.
 
 Interrupted? Ctrl-C finishes the iteration and writes a checkpoint; the same command with --resume goes on, and ends in
-the same bits. With --checkpoint FILE one is also written every few iterations.
+the same bits. With --checkpoint FILE one is also written every few iterations. --resume with more --iterations goes on
+from where a finished run ended; --from MODEL.json needs no checkpoint and goes on from the parameters of any trained model.
 
 Plain EM sees all points before every step and never lowers the likelihood. For large dictionaries stepwise EM is the
 default: it takes a step after every batch of points, finds its dictionary in a fraction of the passes, and gives
@@ -47,7 +50,8 @@ at once, by sampling:
   spikelet train --model gsc --latents 3 --transform mdct mixture.wav --out voices.spk
   spikelet train --model nmf --latents 20 --max-active 5 spectra.npy --out parts.spk
   spikelet train --model gsc --latents 256 --patch 8x8 --iterations 10 picture.png --out patches.spk
-  spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk")]
+  spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk
+  spikelet train --from model.json --iterations 50 more.wav --out better.spk")]
 pub(super) struct Train {
     #[command(flatten)]
     plan: Plan,
@@ -78,24 +82,41 @@ pub(super) struct Train {
 }
 
 impl Train {
-    pub fn run(self) -> Result<()> {
+    pub fn run(mut self) -> Result<()> {
+        let from = self.plan.from.as_deref().map(Model::read).transpose()?;
+        match &from {
+            Some(model) => self.plan.adopt(model)?,
+            None => self.plan.resolve(),
+        }
         // What is wrong with the flags shows before the data is read; only then it is known how many points there are.
         self.plan.settings(0, None)?;
-        let outputs = Outputs::new(&self.out, self.checkpoint.as_deref(), &self.data)?;
+        let inputs: Vec<PathBuf> = self.data.iter().chain(&self.plan.from).cloned().collect();
+        let outputs = Outputs::new(&self.out, self.checkpoint.as_deref(), &inputs)?;
+        let checkpoint = Checkpoint::open(outputs.checkpoint.clone())?;
         // All files must have as many channels as the first, which is checked when they are read.
         let channels = || Source::open(&self.data[0]).map(|first| first.dims());
-        let frame = self.framing.frame(self.plan.model, channels)?;
-        let mut points = Points::open_framed(&self.data, frame.as_ref(), self.step as usize)?;
+        let like_model = from.as_ref().filter(|_| !self.framing.is_given());
+        let (frame, gains) = match like_model {
+            Some(model) => (model.frame, model.gains.as_slice()),
+            None => (self.framing.frame(self.plan.model, channels)?, &[][..]),
+        };
+        let mut points = Points::open_evened(&self.data, frame.as_ref(), self.step as usize, gains)?;
         let frame = points.frame(frame);
         points.hold_out(self.plan.settings(0, None)?.holdout, self.plan.seed)?;
         let channels = (!points.gains().is_empty()).then_some(points.dims());
         let settings = self.plan.settings(points.len(), channels)?;
         self.plan.check_angles(points.dims())?;
         self.plan.check_weak(points.dims())?;
-        let checkpoint = Checkpoint { path: outputs.checkpoint.clone() };
         let mut state = match self.resume.then(|| checkpoint.read()).transpose()?.flatten() {
             Some(state) => checkpoint.accept(state, &settings, &points)?,
-            None => State::new(settings, &mut points)?,
+            None => {
+                if self.resume {
+                    let place = checkpoint.path.display();
+                    warn(format_args!("there is no checkpoint {place}: the run begins anew"));
+                }
+                let first = from.map(|model| model.first(&settings, points.dims())).transpose()?;
+                State::from(settings, &mut points, first)?
+            }
         };
         // Better now than after hours: data may be beyond the numbers that a model can hold.
         self.blob(&state, About { frame, gains: points.gains(), ..About::default() })?;

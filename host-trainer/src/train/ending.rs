@@ -66,6 +66,13 @@ impl Start {
         }
     }
 
+    /// Takes back the end of a start that ran out of iterations: its last E-step is done again, and an M-step follows.
+    pub(super) fn reopen(&mut self) {
+        self.history.pop();
+        self.notes.clear();
+        (self.finished, self.merit) = (false, None);
+    }
+
     /// The parameters that came of it.
     pub fn kept(&self) -> &Parameters {
         match &self.best {

@@ -60,9 +60,15 @@ impl Points {
 
     /// All points of all files, made as `frame` says; patches every `step` pixels. The bins of a transform are evened out.
     pub fn open_framed(paths: &[PathBuf], frame: Option<&Frame>, step: usize) -> Result<Self> {
+        Self::open_evened(paths, frame, step, &[])
+    }
+
+    /// [`Points::open_framed`] with these gains for the bins of a transform, unless there are none.
+    pub fn open_evened(paths: &[PathBuf], frame: Option<&Frame>, step: usize, given: &[f32]) -> Result<Self> {
         let open = |path: &PathBuf| Source::open_framed(path, frame, step);
         let mut sources = paths.iter().map(open).collect::<Result<Vec<_>>>()?;
-        let gains = gains(&sources.iter().filter_map(Source::spectra).collect::<Vec<_>>());
+        let found = || gains(&sources.iter().filter_map(Source::spectra).collect::<Vec<_>>());
+        let gains = if given.is_empty() { found() } else { given.to_vec() };
         sources.iter_mut().for_each(|source| source.even_out(&gains));
         let mut all = Self::join(sources, IN_MEMORY)?;
         all.gains = gains;

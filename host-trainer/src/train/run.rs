@@ -133,6 +133,11 @@ impl Data {
 impl State {
     /// A run that has not begun. Holds points out and whitens them, where the settings say so.
     pub fn new(settings: Settings, points: &mut Points) -> Result<Self> {
+        Self::from(settings, points, None)
+    }
+
+    /// The same from these parameters instead of random ones. They must have the forms that the settings say.
+    pub fn from(settings: Settings, points: &mut Points, first: Option<Parameters>) -> Result<Self> {
         points.hold_out(settings.holdout, settings.seed)?;
         let mut data = Data::new(&settings, points)?;
         let mut whitening = None;
@@ -142,7 +147,10 @@ impl State {
             data = Data::new(&settings, points)?;
             whitening = Some(found);
         }
-        let current = start(&settings, &data, points, 0)?;
+        let current = match first {
+            Some(parameters) => begin(parameters, &data, 0),
+            None => start(&settings, &data, points, 0)?,
+        };
         let shape = (points.len(), points.dims());
         let held_out = points.held_out().map_or(0, |others| others.len());
         Ok(Self { settings, data: shape, held_out, whitening, current, done: Vec::new() })
@@ -170,7 +178,7 @@ impl State {
                     return Ok(false);
                 }
             }
-            let number = self.current.number + 1;
+            let number = self.starts().map(|start| start.number + 1).max().unwrap_or(0);
             if number >= self.settings.restarts {
                 return Ok(true);
             }
@@ -180,6 +188,29 @@ impl State {
                 let best = choose(Prefer::FreeEnergy, &candidates(self.done.iter())).unwrap_or(0);
                 self.done = vec![self.done.swap_remove(best)];
             }
+        }
+    }
+
+    /// Allows more iterations than the run was begun with. Where all starts are finished the preferred one goes on, if it
+    /// ran out of iterations; a schedule stays at its end.
+    pub fn extend(&mut self, iterations: usize) {
+        let before = self.settings.iterations;
+        if iterations <= before {
+            return;
+        }
+        if self.settings.is_scheduled() || self.settings.batch > 0 {
+            self.settings.schedule.get_or_insert(before);
+        }
+        self.settings.iterations = iterations;
+        let begun = self.starts().map(|start| start.number + 1).max().unwrap_or(0);
+        if self.current.finished && begun >= self.settings.restarts {
+            let preferred = choose(self.settings.prefer, &candidates(self.starts()));
+            if let Some(other) = preferred.and_then(|chosen| self.done.get_mut(chosen)) {
+                std::mem::swap(other, &mut self.current);
+            }
+        }
+        if self.current.finished && self.current.history.len() > before {
+            self.current.reopen();
         }
     }
 
@@ -387,13 +418,16 @@ fn candidates<'a>(starts: impl Iterator<Item = &'a Start>) -> Vec<Candidate<'a>>
 }
 
 fn start(settings: &Settings, data: &Data, points: &mut Points, number: usize) -> Result<Start> {
-    let mut parameters = init(settings, &data.scene, points, number)?;
+    Ok(begin(init(settings, &data.scene, points, number)?, data, number))
+}
+
+fn begin(mut parameters: Parameters, data: &Data, number: usize) -> Start {
     // Constant data: a dictionary of zeros would never move.
     if parameters.dictionary.iter().all(|&w| w == 0.0) {
         parameters.dictionary.fill(1.0);
     }
     raise(&mut parameters, data.update.guard.noise_floor);
-    Ok(Start {
+    Start {
         number,
         parameters,
         history: Vec::new(),
@@ -403,5 +437,5 @@ fn start(settings: &Settings, data: &Data, points: &mut Points, number: usize) -
         sums: None,
         merit: None,
         finished: false,
-    })
+    }
 }

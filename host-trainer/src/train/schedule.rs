@@ -70,7 +70,7 @@ impl Settings {
 
     /// From 0 in the first iteration to 1 in the last.
     fn progress(&self, iteration: usize) -> f64 {
-        match self.iterations {
+        match self.schedule.unwrap_or(self.iterations) {
             0 | 1 => 1.0,
             all => (iteration as f64 / (all - 1) as f64).min(1.0),
         }

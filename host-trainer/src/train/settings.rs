@@ -160,6 +160,12 @@ pub struct Settings {
     pub init: InitForm,
     /// Most iterations of one start.
     pub iterations: usize,
+    /// Iterations that the schedule is laid out for, where a run that was resumed goes on beyond them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<usize>,
+    /// The description of the model whose parameters a start begins with, where they are not random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     /// Starts from different random parameters; one is kept.
     pub restarts: usize,
     /// Which one.
@@ -208,6 +214,8 @@ impl Settings {
             batch: 0,
             init: training.init,
             iterations: 100,
+            schedule: None,
+            from: None,
             restarts: 1,
             prefer: Prefer::FreeEnergy,
             tolerance: 0.0,

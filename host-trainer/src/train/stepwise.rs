@@ -74,7 +74,9 @@ pub(super) fn pass(
     // What a sum of latents leaves has directions that lack; what a maximum leaves has none.
     let training = kinds::of(settings.model);
     let revives = training.is_linear() && settings.model.kind().has_slab() && number < REVIVE_PASSES;
-    if revives && ((number + 1) as f64) < REVIVE_UNTIL * settings.iterations as f64 {
+    if revives
+        && ((number + 1) as f64) < REVIVE_UNTIL * settings.schedule.unwrap_or(settings.iterations) as f64
+    {
         warnings.extend(revive(&mut start.parameters, &mut sums, poor));
     }
     start.sums = Some(sums);

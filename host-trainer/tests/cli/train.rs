@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Three sparse sources on three sensors with known mixing and little noise.
 const MIXING: [f64; 9] = [1.0, 0.4, -0.3, -0.2, 1.0, 0.5, 0.3, -0.4, 1.0];
 
-fn desk(points: usize) -> Desk {
+pub fn desk(points: usize) -> Desk {
     let desk = Desk::new();
     let mut rng = Rng::new(11);
     let mut data = Vec::new();
@@ -136,7 +136,7 @@ fn killed_and_resumed_it_ends_in_the_same_bits() {
     // A finished run resumes to the same result, and other settings are refused.
     desk.good_with(&arguments);
     let other = desk.run(&[&arguments[..], &["--seed", "9"]].concat());
-    assert!(String::from_utf8_lossy(&other.stderr).contains("other settings"));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("--seed 1, not 9"));
 }
 
 /// All starts are kept until the end, also in a checkpoint: resumed, a run ends in the same bits.

@@ -18,12 +18,14 @@ const MOST_BYTES: u64 = 1 << 30;
 
 /// What is known about a model and its training.
 #[derive(Debug)]
-pub(super) struct Description {
+pub(in crate::commands) struct Description {
     pub parameters: Parameters,
     /// As they were written, whatever version wrote them.
     pub settings: Map<String, Value>,
     /// How many points it learned from.
     pub points: Option<u64>,
+    /// How points are made, as it was written.
+    pub frame: Option<Map<String, Value>>,
     pub look: Look,
     pub rate: Option<f64>,
     /// Which start was kept, counted from 0.
@@ -37,7 +39,7 @@ pub(super) struct Description {
 
 /// Which iterate was kept.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Kept {
+pub(in crate::commands) struct Kept {
     pub iteration: usize,
     /// F, summed over points.
     pub free_energy: f64,
@@ -45,7 +47,7 @@ pub(super) struct Kept {
 
 /// What a column of the dictionary is a picture of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(in crate::commands) enum Look {
     /// How strong a source is in every dimension.
     Direction,
     Waveform,
@@ -59,7 +61,7 @@ pub(super) enum Look {
 struct Whole {
     settings: Map<String, Value>,
     points: Option<u64>,
-    frame: Option<Framed>,
+    frame: Option<Map<String, Value>>,
     parameters: Numbers,
     start: Option<u64>,
     history: Vec<Step>,
@@ -178,6 +180,9 @@ impl Whole {
         if points == Some(0) {
             return Err("`points` is 0".into());
         }
+        let written = frame;
+        let framed = |frame: &Map<String, Value>| Framed::deserialize(frame);
+        let frame = written.as_ref().map(framed).transpose().map_err(|cause| format!("frame: {cause}"))?;
         let rate = frame.as_ref().and_then(|frame| frame.rate).filter(|&rate| rate > 0.0);
         let look = match &frame {
             Some(Framed { form, length: Some(length), .. }) if form == "windows" => {
@@ -197,7 +202,20 @@ impl Whole {
             }
             _ => Look::Direction,
         };
-        Ok(Description { parameters, settings, points, look, rate, start, history, kept, warnings, version })
+        let frame = written;
+        Ok(Description {
+            parameters,
+            settings,
+            points,
+            frame,
+            look,
+            rate,
+            start,
+            history,
+            kept,
+            warnings,
+            version,
+        })
     }
 }
 

@@ -1,16 +1,28 @@
-//! A run as a file, to go on from.
+//! A run as a file, to go on from. One run at a time has it: another with the same file is refused.
+
+mod lock;
+mod settings;
 
 use crate::files;
 use crate::train::{Points, Settings, State};
 use crate::{Error, Result};
+use lock::Lock;
+use settings::difference;
 use std::io::Write;
 use std::path::PathBuf;
 
 pub(super) struct Checkpoint {
     pub path: PathBuf,
+    _lock: Option<Lock>,
 }
 
 impl Checkpoint {
+    /// The file for checkpoints, for this run alone until it is dropped.
+    pub fn open(path: PathBuf) -> Result<Self> {
+        let lock = Lock::new(&path)?;
+        Ok(Self { path, _lock: lock })
+    }
+
     /// Whole or not at all, so that a kill at any moment leaves the last one.
     pub fn write(&self, state: &State) -> Result<()> {
         files::write_atomically(&self.path, |writer| {
@@ -36,12 +48,21 @@ impl Checkpoint {
         Ok(Some(state))
     }
 
-    /// The state, if it belongs to this command.
-    pub fn accept(&self, state: State, settings: &Settings, points: &Points) -> Result<State> {
+    /// The state, if it belongs to this command; with more iterations to go, where it asks for more.
+    pub fn accept(&self, mut state: State, settings: &Settings, points: &Points) -> Result<State> {
         let place = self.path.display();
-        if state.settings != *settings {
-            let what = "the checkpoint was written with other settings";
-            return Err(Error::input(what, place, "repeat them, or leave --resume away to begin anew"));
+        if let Some(differs) = difference(&state.settings, settings) {
+            let what = format!("the checkpoint was written with {differs}");
+            return Err(Error::input(what, place, "repeat that, or leave --resume away to begin anew"));
+        }
+        if settings.iterations < state.settings.iterations {
+            let (before, now) = (state.settings.iterations, settings.iterations);
+            let what = format!("the checkpoint was written with --iterations {before}, more than {now}");
+            return Err(Error::input(
+                what,
+                place,
+                format_args!("ask for {before} or more, or leave --resume away"),
+            ));
         }
         let shape = (points.dims(), settings.latents);
         if state.data != (points.len(), points.dims())
@@ -54,6 +75,7 @@ impl Checkpoint {
                 "give the same files, or leave --resume away to begin anew",
             ));
         }
+        state.extend(settings.iterations);
         Ok(state)
     }
 }

@@ -1,5 +1,6 @@
 //! The flags that decide what comes out, and the settings that follow from them.
 
+mod adopt;
 mod checks;
 
 use crate::commands::framing::Switch;
@@ -15,6 +16,7 @@ use crate::{Error, Result};
 use checks::{finite, part, positive, probability, temperatures};
 use spikelet::Shape;
 use spikelet::capacity::MAX_ACTIVE;
+use std::path::PathBuf;
 
 /// Up to this many latents all states are looked at unless --engine says otherwise; where a state costs D, fewer.
 const EXACT_UP_TO: usize = 10;
@@ -27,10 +29,19 @@ const PLAIN_BELOW: usize = 1000;
 #[derive(Debug, clap::Args)]
 pub(super) struct Plan {
     /// Kind of model
-    #[arg(long, value_enum, value_name = "KIND")]
-    pub model: ModelKind,
+    #[arg(long = "model", value_enum, value_name = "KIND", required_unless_present = "from")]
+    given_model: Option<ModelKind>,
     /// H, how many latents (sources, dictionary elements) to learn
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long = "latents", value_name = "COUNT", required_unless_present = "from",
+          value_parser = clap::value_parser!(u16).range(1..))]
+    given_latents: Option<u16>,
+    /// Go on from the parameters of a model that was trained before, with its settings where no flag says otherwise, on the
+    /// same or on other data; starts at temperature 1
+    #[arg(long, value_name = "MODEL.json", conflicts_with_all = ["pi", "sigma2", "mu", "psi2", "init", "whiten"])]
+    pub from: Option<PathBuf>,
+    #[arg(skip)]
+    pub model: ModelKind,
+    #[arg(skip)]
     latents: u16,
     /// Which states are looked at [default: exact up to 10 latents (mca: 6), else truncated]
     #[arg(long, value_enum)]
@@ -235,6 +246,7 @@ impl Plan {
             noise_floor: positive(self.noise_floor, "--noise-floor")?,
             holdout: self.holdout.map(part).transpose()?.unwrap_or(0.0),
             seed: self.seed,
+            from: self.from.as_ref().map(|path| path.display().to_string()),
             ..by_default
         };
         let (kind, singletons) = (self.model.kind(), settings.singletons);

@@ -1,0 +1,72 @@
+//! Kind, latents and settings of a run, from flags alone or from the model that it goes on from.
+
+use super::super::from::Model;
+use super::{Engine, Plan, Switch};
+use crate::parameters::ModelKind;
+use crate::{Error, Result};
+
+impl Plan {
+    /// Takes kind and number of latents from the flags.
+    pub fn resolve(&mut self) {
+        // Both are required without a model to go on from.
+        self.model = self.given_model.unwrap_or_default();
+        self.latents = self.given_latents.unwrap_or(1);
+    }
+
+    /// Takes everything that no flag says from a model. There is nothing to cool down and one start only.
+    pub fn adopt(&mut self, model: &Model) -> Result<()> {
+        let (kind, latents) = (model.parameters.kind, model.parameters.latents);
+        let refuse = |what: String, flag: &str| {
+            Err(Error::input(what, flag, "leave it away, or train without --from"))
+        };
+        if let Some(given) = self.given_model.filter(|given| *given != kind) {
+            let what = format!("the model to go on from is of kind {}, not {}", kind.name(), given.name());
+            return refuse(what, "--model");
+        }
+        if let Some(given) = self.given_latents.filter(|given| usize::from(*given) != latents) {
+            return refuse(
+                format!("the model to go on from has {latents} latents, not {given}"),
+                "--latents",
+            );
+        }
+        if self.restarts.is_some_and(|starts| starts > 1) {
+            return refuse("all starts from one model would be the same".into(), "--restarts");
+        }
+        self.model = kind;
+        self.latents = u16::try_from(latents).map_err(|_| {
+            Error::input(format_args!("{latents} latents are too many"), model.path.display(), "use fewer")
+        })?;
+        self.restarts = Some(1);
+        self.temperature = self.temperature.or(Some((1.0, 1.0)));
+        self.parameter_noise = self.parameter_noise.or(Some(0.0));
+        self.noise = self.noise.or(Some(model.noise_form()));
+        if kind.kind().has_slab() {
+            self.slab = self.slab.or(Some(model.slab_form()));
+        }
+        let Some(settings) = &model.settings else { return Ok(()) };
+        if kind == ModelKind::Nmf {
+            self.rule = self.rule.or(Some(settings.rule));
+        }
+        let same_engine = self.engine.is_none_or(|engine| engine == settings.engine);
+        let is_open = self.selected.is_none() && self.max_active.is_none();
+        if same_engine && (is_open || settings.engine != Engine::Exact) {
+            self.engine = Some(settings.engine);
+            if settings.engine != Engine::Exact && is_open {
+                (self.selected, self.max_active) = (Some(settings.selected), Some(settings.max_active));
+            }
+            if settings.engine == Engine::Gibbs {
+                self.sweeps = self.sweeps.or(Some(settings.sweeps));
+                self.chains = self.chains.or(Some(settings.chains));
+                self.extra = self.extra.or(Some(settings.extra));
+            }
+        }
+        self.no_singletons |= !settings.singletons;
+        self.prior = self.prior.or(Some(settings.prior));
+        self.cut = self.cut.or(Some(if settings.cut { Switch::On } else { Switch::Off }));
+        self.weak = self.weak.or(Some(settings.weak));
+        if self.fix.is_empty() {
+            self.fix.clone_from(&settings.fixed);
+        }
+        Ok(())
+    }
+}
