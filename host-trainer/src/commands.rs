@@ -45,7 +45,7 @@ Example, from a dictionary W (D x H) to firmware:
 Or see it work first:
   spikelet demo
 
-Exit status: 0 done, 1 failed while running, 2 bad usage or input.";
+Exit status: 0 done, 1 failed while running, 2 bad usage or input, 130 interrupted.";
 
 /// Which sources are on, and how strong, for every sample: models for microcontrollers, made and run on a desktop.
 #[derive(Debug, Parser)]

@@ -1,7 +1,7 @@
 //! The one error of the command: what is wrong, where, and what to do about it.
 //!
 //! In comes the context of a failure, out goes one line of text (the command puts `error: ` before it) and an exit
-//! status: 2 when the user gave something wrong, 1 when the work itself failed. There are no conversions from other
+//! status: 2 when the user gave something wrong, 1 when the work itself failed, 130 when it was interrupted. There are no conversions from other
 //! errors, because each of them would lose the place.
 
 use std::fmt::Display;
@@ -18,6 +18,8 @@ pub enum Kind {
     Input,
     /// A failure while running: exit status 1.
     Run,
+    /// Stopped by the user or the system: exit status 130, as shells have it for Ctrl-C.
+    Interrupted,
 }
 
 /// Why a command stopped. Prints as `what is wrong: where: what to do`, on one line.
@@ -50,6 +52,16 @@ impl Error {
     /// ```
     pub fn run(what: impl Display, place: impl Display, advice: impl Display) -> Self {
         Self::new(Kind::Run, what, place, advice)
+    }
+
+    /// Stopped on demand: the command ends with status 130.
+    ///
+    /// ```
+    /// let error = spikelet_trainer::Error::interrupted("stopped", "iteration 3", "use --resume to go on");
+    /// assert_eq!(error.exit_code(), 130);
+    /// ```
+    pub fn interrupted(what: impl Display, place: impl Display, advice: impl Display) -> Self {
+        Self::new(Kind::Interrupted, what, place, advice)
     }
 
     fn new(kind: Kind, what: impl Display, place: impl Display, advice: impl Display) -> Self {
@@ -114,11 +126,12 @@ impl Error {
         self.kind
     }
 
-    /// Exit status of the command: 2 for bad usage or input, 1 for a failure while running.
+    /// Exit status of the command: 2 for bad usage or input, 1 for a failure while running, 130 when interrupted.
     pub fn exit_code(&self) -> u8 {
         match self.kind {
             Kind::Input => 2,
             Kind::Run => 1,
+            Kind::Interrupted => 130,
         }
     }
 }

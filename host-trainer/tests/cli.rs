@@ -38,6 +38,8 @@ mod train_files;
 mod train_kinds;
 #[path = "cli/train_resume.rs"]
 mod train_resume;
+#[path = "cli/train_signals.rs"]
+mod train_signals;
 
 use common::Case;
 use desk::Desk;

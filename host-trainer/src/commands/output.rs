@@ -1,12 +1,14 @@
 //! What commands write: lines on stdout, progress on stderr, folders of results.
 
+mod progress;
+
 use crate::files::{self, Staged, Writer};
 use crate::{Error, Result};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+
+pub(super) use progress::Progress;
 
 /// Text to stdout. A reader that has gone away (`spikelet inspect m.spk | head -1`) is not a failure.
 pub(super) fn print(text: &str) -> Result<()> {
@@ -128,64 +130,4 @@ fn stage(
     })?;
     staged.push(file);
     Ok(())
-}
-
-/// How far a long job is: a bar on a terminal, else a line every few seconds.
-#[derive(Debug)]
-pub(super) struct Progress {
-    what: &'static str,
-    bar: ProgressBar,
-    total: usize,
-    done: usize,
-    last_line: Instant,
-    note: Option<String>,
-}
-
-/// Seconds between lines where there is no terminal.
-const LINE_INTERVAL: Duration = Duration::from_secs(5);
-
-impl Progress {
-    pub fn new(what: &'static str, total: usize) -> Self {
-        let target = if io::stderr().is_terminal() {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let bar = ProgressBar::with_draw_target(Some(total as u64), target);
-        if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} eta {eta}")
-        {
-            bar.set_style(style);
-        }
-        bar.set_message(what);
-        Self { what, bar, total, done: 0, last_line: Instant::now(), note: None }
-    }
-
-    /// What is going on just now: beside the bar, or in place of the next line.
-    pub fn note(&mut self, text: &str) {
-        self.bar.set_message(text.to_owned());
-        self.note = Some(text.to_owned());
-    }
-
-    pub fn advance(&mut self, count: usize) {
-        self.done += count;
-        self.bar.inc(count as u64);
-        if self.bar.is_hidden() && self.last_line.elapsed() >= LINE_INTERVAL {
-            self.last_line = Instant::now();
-            let percent = 100.0 * self.done as f64 / self.total.max(1) as f64;
-            let note = self.note.take().map(|note| format!(": {note}")).unwrap_or_default();
-            let _ = writeln!(
-                io::stderr(),
-                "{}: {} of {} ({percent:.0}%){note}",
-                self.what,
-                self.done,
-                self.total
-            );
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
 }

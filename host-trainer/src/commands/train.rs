@@ -2,6 +2,8 @@
 
 mod checkpoint;
 mod from;
+mod inside;
+mod interrupt;
 mod outputs;
 mod plan;
 mod report;
@@ -17,12 +19,12 @@ use crate::train::{Next, Points, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
 use from::Model;
+use inside::Inside;
 use outputs::Outputs;
 use plan::Plan;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Learn a model from data
 #[derive(Debug, clap::Args)]
@@ -31,8 +33,8 @@ Learns the dictionary, how often and how strongly each latent is on, and the noi
 `spikelet infer` and `export`, and MODEL.json with all parameters, settings and the free energy of every iteration.
 The same data, settings and seed give the same bits, whatever the number of threads.
 
-Interrupted? Ctrl-C finishes the iteration and writes a checkpoint; the same command with --resume goes on, and ends in
-the same bits. With --checkpoint FILE one is also written every few iterations. --resume with more --iterations goes on
+Interrupted? Ctrl-C or SIGTERM finish the iteration and write a checkpoint (status 130); the same command with --resume goes
+on, and ends in the same bits. With --checkpoint FILE one is also written every few iterations. --resume with more --iterations goes on
 from where a finished run ended; --from MODEL.json needs no checkpoint and goes on from the parameters of any trained model.
 
 Plain EM sees all points before every step and never lowers the likelihood. For large dictionaries stepwise EM is the
@@ -70,7 +72,7 @@ pub(super) struct Train {
     /// Threads to compute on; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// File for checkpoints [default: MODEL.spk.checkpoint, written on Ctrl-C only]
+    /// File for checkpoints [default: MODEL.spk.checkpoint, written when interrupted only]
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
     /// Iterations between checkpoints
@@ -124,37 +126,35 @@ impl Train {
             let about = About { frame, gains: points.gains(), ..About::default() };
             self.write(&state, about, &outputs.json)
         } else {
-            let place = format!("start {}, iteration {}", state.current.number, state.current.history.len());
+            let place = report::place(&state, state.current.history.len().saturating_sub(1));
             let advice = format!("the same command with --resume goes on from {}", checkpoint.path.display());
-            Err(Error::run("stopped before the end", place, advice))
+            Err(Error::interrupted("stopped before the end", place, advice))
         }
     }
 
-    /// True when finished, false when the user stopped it.
+    /// True when finished, false when it was interrupted.
     fn train(&self, state: &mut State, points: &mut Points, checkpoint: &Checkpoint) -> Result<bool> {
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let threads = self.threads.map_or_else(cores, usize::from);
-        let stop = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&stop);
-        // A second Ctrl-C ends the process as usual.
-        let _ = ctrlc::set_handler(move || {
-            if asked.swap(true, Ordering::SeqCst) {
-                std::process::exit(130);
-            }
-        });
         let starts = state.settings.restarts;
         let mut progress = Progress::new("training", starts * (state.settings.iterations + 1));
         progress
             .advance(state.current.number * (state.settings.iterations + 1) + state.current.history.len());
+        let inside = Inside::new(state, points);
+        progress.watch(inside.watcher());
+        let stop = interrupt::flag(progress.announcer(), &checkpoint.path);
         let every = self.checkpoint_every as usize;
         state.run(points, threads, |state| {
             let done = state.current.history.len();
-            let skipped = if state.current.finished { state.settings.iterations + 1 - done } else { 0 };
-            progress.note(&report::line(state));
+            let ends = state.current.finished;
+            let skipped = if ends { (state.settings.iterations + 1).saturating_sub(done) } else { 0 };
+            let (short, line) = report::lines(state);
+            progress.note(short, line);
             progress.advance(1 + skipped);
-            let asked = stop.load(Ordering::SeqCst);
-            if asked || (self.checkpoint.is_some() && (done.is_multiple_of(every) || state.current.finished))
-            {
+            inside.next(state);
+            // A run that is at its end has a result to write.
+            let asked = stop.load(Ordering::SeqCst) && !(ends && state.current.number + 1 >= starts);
+            if asked || (self.checkpoint.is_some() && (done.is_multiple_of(every) || ends)) {
                 checkpoint.write(state)?;
             }
             Ok(if asked { Next::Stop } else { Next::Continue })

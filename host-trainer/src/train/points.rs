@@ -7,6 +7,7 @@ use crate::data::{Source, gains};
 use crate::{Error, Result};
 use spikelet::frame::{Form, Frame};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use subset::Subset;
 
@@ -32,6 +33,8 @@ pub struct Points {
     subset: Option<Subset>,
     /// Points that are not learned from.
     held_out: Option<Box<Points>>,
+    /// How many have been read, again and again.
+    read: Arc<AtomicUsize>,
 }
 
 #[derive(Debug)]
@@ -49,8 +52,17 @@ impl Points {
     }
 
     fn held_in(held: Held, dims: usize, points: usize) -> Self {
-        let (subset, held_out) = (None, None);
-        Self { dims, points, rate: None, gains: Vec::new(), held, whitening: None, subset, held_out }
+        Self {
+            dims,
+            points,
+            rate: None,
+            gains: Vec::new(),
+            held,
+            whitening: None,
+            subset: None,
+            held_out: None,
+            read: Arc::default(),
+        }
     }
 
     /// All points of all files, which must have as many dimensions as each other.
@@ -185,7 +197,13 @@ impl Points {
                 }
             }
         }
+        self.read.fetch_add(count, Ordering::Relaxed);
         Ok(piece.len() / self.dims)
+    }
+
+    /// How many points have been read so far, all readings counted: how far an E-step is shows by it.
+    pub fn counter(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.read)
     }
 
     /// Mean and covariance (D x D) of all points, in one pass over pieces. Sums are about the first point, so that

@@ -10,19 +10,24 @@ use std::path::Path;
 /// Warnings that are printed; all are in MODEL.json.
 const WARNINGS: usize = 8;
 
-/// Iteration, free energy per point, change.
-pub(super) fn line(state: &State) -> String {
+/// Iteration, free energy per point, change: in short for a terminal, and in full.
+pub(super) fn lines(state: &State) -> (String, String) {
     let (history, points) = (&state.current.history, state.data.0 as f64);
     let last = history.last().map_or(0.0, |step| step.free_energy / points);
     let change = match history.len().checked_sub(2).and_then(|i| history.get(i)) {
         Some(before) => format!(" ({:+.2e})", last - before.free_energy / points),
         None => String::new(),
     };
-    let start = match state.settings.restarts {
-        1 => String::new(),
-        starts => format!("start {}/{starts}, ", state.current.number + 1),
-    };
-    format!("{start}iteration {}, free energy {last:.6} per point{change}", history.len().saturating_sub(1))
+    let at = place(state, history.len().saturating_sub(1));
+    (format!("{at}, F {last:.4}"), format!("{at}, free energy {last:.6} per point{change}"))
+}
+
+/// Start and iteration.
+pub(super) fn place(state: &State, iteration: usize) -> String {
+    match state.settings.restarts {
+        1 => format!("iteration {iteration}"),
+        starts => format!("start {}/{starts}, iteration {iteration}", state.current.number + 1),
+    }
 }
 
 /// MODEL.json: names as in the contract.
