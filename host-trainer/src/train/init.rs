@@ -58,7 +58,7 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
     let mut dictionary = match settings.init {
         InitForm::Random => (kinds::of(kind).first)(scene, h, prior, &mut rng),
         InitForm::Data => drawn(points, h, norm, &mut rng)?,
-        InitForm::Lines => lines::lines(points, h, norm, &mut rng)?,
+        InitForm::Lines => lines::lines(points, h, norm, restart == 0, &mut rng)?,
     };
     if kind.kind().is_non_negative() {
         dictionary.iter_mut().for_each(|w| *w = w.max(0.0));

@@ -27,8 +27,18 @@ const TURNS: usize = 30;
 /// Half the power of the cosine.
 const POWER: i32 = 8;
 
-/// Lines as columns of this length. (D x H)
-pub(super) fn lines(points: &mut Points, h: usize, norm: f64, rng: &mut Rng) -> Result<Vec<f64>> {
+/// How far the lines of later starts are turned, as a part of their length in random directions: 20 degrees or so.
+const TURNED: f64 = 0.35;
+
+/// Lines as columns of this length. (D x H) Clustering finds nearly the same lines from wherever it begins, so all starts but
+/// the first turn what it finds.
+pub(super) fn lines(
+    points: &mut Points,
+    h: usize,
+    norm: f64,
+    is_first: bool,
+    rng: &mut Rng,
+) -> Result<Vec<f64>> {
     let d = points.dims();
     let strong = strongest(points, h)?;
     let mut lines: Vec<Vec<f64>> = Vec::new();
@@ -65,6 +75,13 @@ pub(super) fn lines(points: &mut Points, h: usize, norm: f64, rng: &mut Rng) -> 
             }
         }
     }
+    if !is_first {
+        for line in &mut lines {
+            let along = TURNED / (d as f64).sqrt();
+            let turned: Vec<f64> = line.iter().map(|c| c + along * rng.normal::<f64>()).collect();
+            *line = unit(&turned).unwrap_or_else(|| line.clone());
+        }
+    }
     Ok((0..d * h).map(|e| norm * lines[e % h][e / h]).collect())
 }
 
@@ -98,10 +115,34 @@ mod tests {
             let strength = rng.normal::<f64>();
             values.extend(truth[n % 3].map(|w| strength * w + 0.05 * rng.normal::<f64>()));
         }
-        let found = lines(&mut Points::new(values, 2), 3, 2.0, &mut rng).unwrap();
+        let found = lines(&mut Points::new(values, 2), 3, 2.0, true, &mut rng).unwrap();
         for [x, y] in truth {
             let cosine = |h: usize| (found[h] * x + found[3 + h] * y).abs() / 2.0;
             assert!((0..3).any(|h| cosine(h) > 0.999), "{found:?}");
+        }
+    }
+
+    /// Starts that begin in one place end in one place, and three of four were a waste of time.
+    #[test]
+    fn starts_differ() {
+        let mut rng = Rng::new(5);
+        let values: Vec<f64> = (0..3000)
+            .flat_map(|n| {
+                let strength = rng.normal::<f64>();
+                [[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]][n % 3].map(|w| strength * w)
+            })
+            .collect();
+        let mut points = Points::new(values, 2);
+        let mut start = |number: u64| lines(&mut points, 3, 1.0, number == 0, &mut Rng::new(number)).unwrap();
+        let starts = [start(0), start(1), start(2)];
+        // The farthest column from all columns of another start, as a cosine.
+        let likeness = |a: &[f64], b: &[f64]| {
+            let cosine = |i: usize, j: usize| (a[i] * b[j] + a[3 + i] * b[3 + j]).abs();
+            (0..3).map(|i| (0..3).map(|j| cosine(i, j)).fold(0.0, f64::max)).fold(1.0, f64::min)
+        };
+        for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+            let cosine = likeness(&starts[a], &starts[b]);
+            assert!((0.5..0.999).contains(&cosine), "{a} {b}: {cosine}");
         }
     }
 
@@ -109,7 +150,7 @@ mod tests {
     fn silence_and_few_points_have_lines_too() {
         let mut rng = Rng::new(5);
         for values in [vec![0.0; 20], vec![0.0, 1.0], vec![1.0; 6]] {
-            let found = lines(&mut Points::new(values, 2), 3, 1.0, &mut rng).unwrap();
+            let found = lines(&mut Points::new(values, 2), 3, 1.0, false, &mut rng).unwrap();
             assert!(found.len() == 6 && found.iter().all(|w| w.is_finite()), "{found:?}");
         }
     }
