@@ -4,7 +4,7 @@
 //! while running. Errors are one line on stderr, `error: what is wrong: where: what to do`. What several commands
 //! need is beside them: `model_file` (a blob from disk), `recover` (parameters from a blob), `given` (parameters as numbers or arrays), `framing` (how data becomes
 //! points, as flags), `engine` (points
-//! through the core), `streaming` (recordings through it), `inferring` and `sampling` (its settings as flags), `processor` (what cores take), `results` (the arrays they make), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
+//! through the core), `streaming` (recordings through it), `inferring` and `sampling` (its settings as flags), `processor` (what cores take), `results` (the arrays they make), `sanity` (data that cannot be meant), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
 
 mod demo;
 mod denoise;
@@ -26,6 +26,7 @@ mod recover;
 mod report;
 mod results;
 mod sampling;
+mod sanity;
 mod separate;
 mod source_text;
 mod streaming;

@@ -24,6 +24,8 @@ mod refused;
 mod report;
 #[path = "cli/sampling.rs"]
 mod sampling;
+#[path = "cli/sanity.rs"]
+mod sanity;
 #[path = "cli/separate.rs"]
 mod separate;
 #[path = "cli/train.rs"]

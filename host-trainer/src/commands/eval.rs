@@ -12,6 +12,7 @@ use super::given::matrix;
 use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims};
 use super::output::{Progress, print};
+use super::sanity::Survey;
 use crate::data::{Mosaic, Source};
 use crate::linalg::covariance_of;
 use crate::metrics::{amari, psnr_db};
@@ -127,7 +128,10 @@ impl Eval {
         let mut mosaic = pieces.as_ref().map(Mosaic::new);
         let exact_model = exact.ok().flatten();
         let task = Task { model, engine, exact: exact_model, name: &name, keep: mosaic.is_some() };
-        let tally = self.tally(&task, &mut source, reference.as_mut(), mosaic.as_mut())?;
+        let mut survey = Survey::default();
+        let tally = self.tally(&task, &mut source, reference.as_mut(), mosaic.as_mut(), &mut survey)?;
+        survey.warn(&blob, &self.data);
+        notes.extend(survey.compare(&blob));
 
         let mut facts = Facts::new(&tally, source.points(), model.shape);
         facts.quality = match exact {
@@ -187,6 +191,7 @@ impl Eval {
         source: &mut Source,
         mut reference: Option<&mut Reference>,
         mut mosaic: Option<&mut Mosaic<'_>>,
+        survey: &mut Survey,
     ) -> Result<Tally> {
         let Shape { dims, latents, .. } = task.model.shape;
         let (points, threads) = (source.points(), self.inferring.threads());
@@ -203,6 +208,7 @@ impl Eval {
         let mut first = 0;
         while first < points {
             let count = source.read_chunk(first, threads * block, &mut chunk)?;
+            survey.add(&chunk);
             if let Some(reference) = reference.as_deref_mut() {
                 reference.source.read_chunk(first, count, &mut truth)?;
             }

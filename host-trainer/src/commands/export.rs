@@ -18,7 +18,7 @@ Example:
   spikelet export model.spk --format c --out model.h
   spikelet export model.spk --format rust --name SENSORS --out src/sensors.rs")]
 pub(super) struct Export {
-    /// The model, made by `spikelet import`
+    /// The model, made by `spikelet train`, `import`, `merge` or `quantize`
     #[arg(value_name = "MODEL.spk")]
     model: PathBuf,
     /// What to write

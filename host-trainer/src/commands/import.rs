@@ -3,7 +3,7 @@
 use super::framing::Framing;
 use super::given::{Covariance, Given, matrix};
 use super::model_file::{ModelFile, arena_bytes};
-use super::output::{print, refuse_overwriting};
+use super::output::{counted, print, refuse_overwriting};
 use crate::blob::About;
 use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use crate::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
@@ -112,11 +112,11 @@ impl Import {
         let model = file.blob()?.model();
         let shape = model.shape;
         print(&format!(
-            "{}: {} dimensions, {} latents ({} selected, up to {} on), {}\n\
+            "{}: {}, {} ({} selected, up to {} on), {}\n\
              per sample {} multiply-adds; flash {} bytes, RAM {} bytes per stream\n",
             self.out.display(),
-            shape.dims,
-            shape.latents,
+            counted(shape.dims, "dimension"),
+            counted(shape.latents, "latent"),
             shape.selected,
             shape.max_active,
             match shape.kind.is_sampled() {

@@ -5,8 +5,9 @@
 use super::engine;
 use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims};
-use super::output::{Folder, Progress, print, refuse_overwriting};
+use super::output::{Folder, Progress, counted, print, refuse_overwriting};
 use super::results::RESULTS;
+use super::sanity::Survey;
 use crate::data::Source;
 use crate::files::Writer;
 use crate::{Error, Result};
@@ -30,7 +31,7 @@ Example:
   spikelet infer model.spk recording.wav --out-dir results
   spikelet infer model.spk recording.wav --out-dir results --engine gibbs --selected 40 --sweeps 200 --seed 1")]
 pub(super) struct Infer {
-    /// The model, made by `spikelet import`
+    /// The model, made by `spikelet train` or `spikelet import`
     #[arg(value_name = "MODEL.spk")]
     model: PathBuf,
     /// Points: .npy (N x D), .csv (a row each), .wav (a sample of all channels each); windows of .wav and patches of .png as
@@ -56,12 +57,15 @@ impl Infer {
         for name in names {
             refuse_overwriting(&folder.file(name), &[&self.model, &self.data])?;
         }
-        folder.write_together(&names, |writers| self.fill(model, engine, &mut source, writers))?;
+        let mut survey = Survey::default();
+        folder
+            .write_together(&names, |writers| self.fill(model, engine, &mut source, &mut survey, writers))?;
+        survey.warn(&blob, &self.data);
         print(&format!(
-            "{}: {} points, {} latents: {}\n",
+            "{}: {}, {}: {}\n",
             self.out_dir.display(),
-            source.points(),
-            model.shape.latents,
+            counted(source.points(), "point"),
+            counted(model.shape.latents, "latent"),
             names.join(", ")
         ))
     }
@@ -71,6 +75,7 @@ impl Infer {
         model: Model<'_, f32>,
         engine: Engine,
         source: &mut Source,
+        survey: &mut Survey,
         writers: &mut [&mut Writer],
     ) -> Result<()> {
         let (points, name) = (source.points(), self.data.display().to_string());
@@ -85,6 +90,7 @@ impl Infer {
         let mut first = 0;
         while first < points {
             let count = source.read_chunk(first, piece, &mut chunk)?;
+            survey.add(&chunk);
             for posteriors in engine::infer(model, engine, &chunk, threads, first, &name, false)? {
                 for (writer, result) in writers.iter_mut().zip(&RESULTS) {
                     writer.write_all(&(result.rows)(&posteriors)).map_err(fail)?;

@@ -26,7 +26,7 @@ Example:
   spikelet inspect model.spk --core m7 --engine gibbs --sweeps 50
   spikelet inspect model.spk --json")]
 pub(super) struct Inspect {
-    /// The model, made by `spikelet import`
+    /// The model, made by `spikelet train`, `import`, `merge` or `quantize`
     #[arg(value_name = "MODEL.spk")]
     model: PathBuf,
     /// Print one JSON object instead of a table

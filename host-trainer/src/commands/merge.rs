@@ -2,7 +2,7 @@
 
 use super::import::build;
 use super::model_file::ModelFile;
-use super::output::{print, refuse_overwriting};
+use super::output::{counted, print, refuse_overwriting};
 use super::recover::recover;
 use crate::blob::About;
 use crate::files;
@@ -99,7 +99,8 @@ impl Merge {
                 first.parameters.kind.name()
             )
         } else if part.parameters.dims != first.parameters.dims {
-            format!("{} dimensions here, {} in the first", part.parameters.dims, first.parameters.dims)
+            let here = counted(part.parameters.dims, "dimension");
+            format!("{here} here, {} in the first", first.parameters.dims)
         } else if part.frame.map(|frame| Frame { rate: 0, ..frame })
             != first.frame.map(|frame| Frame { rate: 0, ..frame })
         {

@@ -3,6 +3,7 @@
 //! In comes the path of a `.spk` file, out goes a checked [`Blob`]. Fails, naming the file, when it cannot be read or
 //! is no blob that this build can run.
 
+use super::output::counted;
 use crate::data::Source;
 use crate::{Error, Result};
 use spikelet::blob::{ALIGN, Blob, BlobError};
@@ -50,7 +51,7 @@ impl ModelFile {
     /// Checks everything.
     pub fn blob(&self) -> Result<Blob<'_>> {
         Blob::parse(&self.memory[self.start..]).map_err(|error| {
-            let remake = "copy it again, or make it again with `spikelet import`";
+            let remake = "copy it again, or make it again with `spikelet train` or `spikelet import`";
             match error {
                 BlobError::Magic => {
                     let advice = "name a model made by `spikelet train` or `spikelet import`";
@@ -84,11 +85,11 @@ pub(super) fn same_dims(source: &Source, model: &Model<'_, f32>, name: &Path) ->
     let (found, expected) = (source.dims(), model.shape.dims);
     let (what, advice) = match source.rate() {
         Some(_) => (
-            format!("the recording has {found} channels, the model is for {expected}"),
+            format!("the recording has {}, the model is for {expected}", counted(found, "channel")),
             "give a recording of as many channels, or train on one like this",
         ),
         None => (
-            format!("the points have {found} dimensions, the model {expected}"),
+            format!("the points have {}, the model {expected}", counted(found, "dimension")),
             "give N points as N x D, and a model made for such data",
         ),
     };

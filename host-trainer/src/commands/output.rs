@@ -23,6 +23,11 @@ pub(super) fn print(text: &str) -> Result<()> {
     }
 }
 
+/// `1 point`, `2 points`.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A line on stderr about what may not be meant.
 pub(super) fn warn(text: impl std::fmt::Display) {
     let _ = writeln!(io::stderr(), "warning: {text}");

@@ -10,7 +10,8 @@ mod report;
 
 use super::framing::Framing;
 use super::import::build;
-use super::output::{Progress, print, warn};
+use super::output::{Progress, counted, print, warn};
+use super::sanity::Survey;
 use crate::blob::About;
 use crate::data::Source;
 use crate::files::Staged;
@@ -104,6 +105,8 @@ impl Train {
         };
         let mut points = Points::open_evened(&self.data, frame.as_ref(), self.step as usize, gains)?;
         let frame = points.frame(frame);
+        let survey = Survey::of(&mut points)?;
+        let odd = survey.check_training(self.plan.model, points.len(), self.plan.latents())?;
         points.hold_out(self.plan.settings(0, None)?.holdout, self.plan.seed)?;
         let channels = (!points.gains().is_empty()).then_some(points.dims());
         let settings = self.plan.settings(points.len(), channels)?;
@@ -120,11 +123,12 @@ impl Train {
                 State::from(settings, &mut points, first)?
             }
         };
+        odd.iter().for_each(warn);
         // Better now than after hours: data may be beyond the numbers that a model can hold.
         self.blob(&state, About { frame, gains: points.gains(), ..About::default() })?;
         if self.train(&mut state, &mut points, &checkpoint)? {
             let about = About { frame, gains: points.gains(), ..About::default() };
-            self.write(&state, about, &outputs.json)
+            self.write(&state, about, &outputs.json, &odd)
         } else {
             let place = report::place(&state, state.current.history.len().saturating_sub(1));
             let advice = format!("the same command with --resume goes on from {}", checkpoint.path.display());
@@ -166,17 +170,19 @@ impl Train {
         build(&state.model(), &options, about)
     }
 
-    fn write(&self, state: &State, about: About<'_>, json: &std::path::Path) -> Result<()> {
+    fn write(&self, state: &State, about: About<'_>, json: &std::path::Path, odd: &[String]) -> Result<()> {
         let (settings, result) = (&state.settings, state.result());
         let (points, dims) = state.data;
         let provenance = format!(
-            "spikelet {} train on {points} points of {dims} dimensions, seed {}, free energy {:.6} per point",
+            "spikelet {} train on {} of {}, seed {}, free energy {:.6} per point",
             env!("CARGO_PKG_VERSION"),
+            counted(points, "point"),
+            counted(dims, "dimension"),
             settings.seed,
             result.free_energy() / points as f64,
         );
         let blob = self.blob(state, About { provenance: &provenance, ..about })?;
-        let text = report::json(state, about.frame.as_ref(), about.gains)?;
+        let text = report::json(state, about.frame.as_ref(), about.gains, odd)?;
         let blob = Staged::write(&self.out, |writer| writer.write_all(&blob))?;
         let text = Staged::write(json, |writer| writer.write_all(text.as_bytes()))?;
         blob.commit()?;

@@ -98,7 +98,9 @@ impl Points {
         };
         let dims = first.dims();
         if let Some(other) = sources.iter().find(|source| source.dims() != dims) {
-            let what = format!("{} dimensions here, {dims} in {}", other.dims(), first.path().display());
+            let plural = if other.dims() == 1 { "" } else { "s" };
+            let what =
+                format!("{} dimension{plural} here, {dims} in {}", other.dims(), first.path().display());
             let advice = "train on files that have the same dimensions";
             return Err(Error::input(what, other.path().display(), advice));
         }

@@ -150,7 +150,7 @@ fn what_does_not_fit_is_refused() {
     for (line, what) in [
         (
             "separate m.spk s0.wav --out-dir o",
-            "the recording has 1 channels, the model is for 2: s0.wav and m.spk",
+            "the recording has 1 channel, the model is for 2: s0.wav and m.spk",
         ),
         ("separate m.spk points.npy --out-dir o", "this is no recording: points.npy"),
         ("separate m.spk none.wav --out-dir o", "none.wav"),

@@ -3,6 +3,7 @@
 use super::reference::Reference;
 use super::tally::Tally;
 use crate::commands::model_file::names;
+use crate::commands::output::counted;
 use crate::metrics::{assign, psnr_db, snr_db};
 use serde::Serialize;
 use spikelet::{Model, Shape};
@@ -113,7 +114,7 @@ impl Facts {
             let _ = writeln!(text, "{key:<18} {value}");
         };
         let db = |value: f64| format!("{value:.2} dB");
-        row("model", format!("{name}: {dims} dimensions, {latents} latents"));
+        row("model", format!("{name}: {}, {}", counted(dims, "dimension"), counted(latents, "latent")));
         row("inference", format!("{selected} latents selected, at most {max_active} on at once"));
         row("points", self.points.to_string());
         row("free energy", format!("{:.6} per point", self.free_energy));

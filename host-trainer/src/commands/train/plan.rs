@@ -150,6 +150,11 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// H.
+    pub fn latents(&self) -> usize {
+        self.latents.into()
+    }
+
     /// What to do with this many points; those of a transform, of so many channels, are a mixture that is sparse.
     pub fn settings(&self, points: usize, transform: Option<usize>) -> Result<Settings> {
         self.check_kind()?;

@@ -1,5 +1,6 @@
 //! What a run says: a line per iteration, MODEL.json, a summary.
 
+use crate::commands::output::counted;
 use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use crate::train::State;
 use crate::{Error, Result};
@@ -30,8 +31,8 @@ pub(super) fn place(state: &State, iteration: usize) -> String {
     }
 }
 
-/// MODEL.json: names as in the contract.
-pub(super) fn json(state: &State, frame: Option<&Frame>, gains: &[f32]) -> Result<String> {
+/// MODEL.json: names as in the contract. `odd` is what was said of the data.
+pub(super) fn json(state: &State, frame: Option<&Frame>, gains: &[f32], odd: &[String]) -> Result<String> {
     let result = state.result();
     let Parameters { latents: h, dims: d, .. } = *result.kept();
     let rows = |matrix: &[f64], width: usize| -> Value {
@@ -75,7 +76,7 @@ pub(super) fn json(state: &State, frame: Option<&Frame>, gains: &[f32]) -> Resul
         "history": result.history,
         "kept": { "iteration": result.kept_iteration(), "free_energy": result.free_energy() },
         "held_out": state.held_out,
-        "warnings": result.warnings().collect::<Vec<_>>(),
+        "warnings": odd.iter().chain(result.warnings()).collect::<Vec<_>>(),
         "version": env!("CARGO_PKG_VERSION"),
     });
     let text = serde_json::to_string_pretty(&value);
@@ -98,15 +99,15 @@ pub(super) fn summary(state: &State, out: &Path, json: &Path) -> String {
         points => format!(", {points} more held out"),
     };
     format!(
-        "{}: {} latents from {} points of {} dimensions{held_out}\n\
-         free energy {:.6} per point after {} iterations; {on:.2} latents on at a time; noise variance {mean_noise:.4e}\n\
+        "{}: {} from {} of {}{held_out}\n\
+         free energy {:.6} per point after {}; {on:.2} latents on at a time; noise variance {mean_noise:.4e}\n\
          all parameters and the history are in {}\n{warnings}",
         out.display(),
-        state.settings.latents,
-        state.data.0,
-        state.data.1,
+        counted(state.settings.latents, "latent"),
+        counted(state.data.0, "point"),
+        counted(state.data.1, "dimension"),
         result.free_energy() / points,
-        result.kept_iteration(),
+        counted(result.kept_iteration(), "iteration"),
         json.display(),
     )
 }

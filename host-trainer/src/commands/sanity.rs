@@ -1,0 +1,160 @@
+//! Data that a model cannot be learned from, or was not made for: refused where nothing can come of it, else told.
+
+use super::output::{counted, warn};
+use super::recover::recover;
+use crate::parameters::{ModelKind, Parameters};
+use crate::train::Points;
+use crate::{Error, Result};
+use spikelet::Blob;
+use std::path::Path;
+
+/// Part of the power below zero from which a model without negative numbers is told of, and beyond which it is refused. Noise
+/// about zero has a half.
+const SOME_BELOW: f64 = 0.02;
+const MUCH_BELOW: f64 = 0.25;
+
+/// Amplitudes that differ by more than this factor (20 dB) are of another scale.
+const OTHER_SCALE: f64 = 10.0;
+
+/// Sums over all numbers of some data.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    count: usize,
+    power: f64,
+    /// Of the numbers below zero.
+    below: f64,
+}
+
+impl Survey {
+    /// Of all points.
+    pub fn of(points: &mut Points) -> Result<Self> {
+        let (mut survey, mut piece, mut start) = (Self::default(), Vec::new(), 0);
+        loop {
+            let count = points.read(start, 4096, &mut piece)?;
+            if count == 0 {
+                return Ok(survey);
+            }
+            survey.add(&piece);
+            start += count;
+        }
+    }
+
+    pub fn add(&mut self, values: &[f64]) {
+        self.count += values.len();
+        for y in values {
+            self.power += y * y;
+            self.below += if *y < 0.0 { y * y } else { 0.0 };
+        }
+    }
+
+    /// What is to be said before a model of this kind is learned from these points; an error where it cannot be.
+    pub fn check_training(&self, kind: ModelKind, points: usize, latents: usize) -> Result<Vec<String>> {
+        if self.power == 0.0 {
+            let advice = "check how it was recorded or saved: there is nothing to learn from";
+            return Err(Error::input("all numbers are zero", "DATA", advice));
+        }
+        let mut said = Vec::new();
+        if points < latents {
+            said.push(format!(
+                "{} for {latents} latents: most of them will learn single points; give more data, or ask for {} or fewer \
+                 (--latents)",
+                counted(points, "point"),
+                (points / 10).max(1)
+            ));
+        }
+        let below = self.below / self.power;
+        if kind.kind().is_non_negative() && below > SOME_BELOW {
+            let part = format!("{:.0} % of the power of the data is below zero", 100.0 * below);
+            let other = if kind == ModelKind::Ssmca { "gsc" } else { "bsc or gsc" };
+            let advice = format!("give magnitudes, or use --model {other}, whose W has any sign");
+            if below > MUCH_BELOW {
+                let what = format!("{part}, where {} explains none of it", kind.name());
+                return Err(Error::input(what, "DATA", advice));
+            }
+            said.push(format!("{part}: {} can explain that as noise only; {advice}", kind.name()));
+        }
+        Ok(said)
+    }
+
+    /// What is to be said of data for a model that was made before.
+    pub fn compare(&self, blob: &Blob<'_>) -> Option<String> {
+        if self.count == 0 {
+            return None;
+        }
+        if self.power == 0.0 {
+            return Some("all numbers are zero: check how the data was recorded or saved".into());
+        }
+        let expected = expected_power(&recover(blob)?.0).sqrt();
+        let found = (self.power / self.count as f64).sqrt();
+        let ratio = found / expected;
+        // A model of nothing but zeros expects nothing.
+        if !ratio.is_finite() || (1.0 / OTHER_SCALE..=OTHER_SCALE).contains(&ratio) {
+            return None;
+        }
+        let (times, how) = if ratio > 1.0 { (ratio, "stronger") } else { (1.0 / ratio, "weaker") };
+        Some(format!(
+            "the data is {times:.0} times {how} than what the model was made for ({found:.2e} against {expected:.2e} on \
+             average): what comes out may mean little; multiply it by about {:.1e}, or train on data like this",
+            1.0 / ratio
+        ))
+    }
+
+    /// The same, on stderr.
+    pub fn warn(&self, blob: &Blob<'_>, data: &Path) {
+        if let Some(text) = self.compare(blob) {
+            warn(format_args!("{}: {text}", data.display()));
+        }
+    }
+}
+
+/// E y^2, averaged over dimensions. Of maximal causes it is an upper bound, which differs little as long as few are on.
+fn expected_power(parameters: &Parameters) -> f64 {
+    let (d, h) = (parameters.dims, parameters.latents);
+    let has_slab = parameters.kind.kind().has_slab();
+    let psi2 = if has_slab { parameters.slab_variances() } else { vec![0.0; h] };
+    let mu = |k: usize| if has_slab { parameters.slab_mean[k] } else { 1.0 };
+    let mut power: f64 = parameters.noise_variances().iter().sum();
+    for row in parameters.dictionary.chunks_exact(h) {
+        let mean = |k: usize| parameters.prior[k] * row[k] * mu(k);
+        let square = |k: usize| parameters.prior[k] * row[k] * row[k] * (psi2[k] + mu(k) * mu(k));
+        power += (0..h).map(mean).sum::<f64>().powi(2);
+        power += (0..h).map(|k| square(k) - mean(k).powi(2)).sum::<f64>();
+    }
+    power / d as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::NoiseCov;
+
+    fn survey(values: &[f64]) -> Survey {
+        let mut survey = Survey::default();
+        survey.add(values);
+        survey
+    }
+
+    #[test]
+    fn what_cannot_be_learned_is_refused_and_what_is_odd_told() {
+        let check = |values: &[f64], kind| survey(values).check_training(kind, 100, 10);
+        assert!(
+            check(&[0.0; 4], ModelKind::Gsc).unwrap_err().to_string().starts_with("all numbers are zero")
+        );
+        assert_eq!(check(&[1.0, -1.0], ModelKind::Gsc).unwrap(), [] as [&str; 0]);
+        for kind in [ModelKind::Nmf, ModelKind::Mca, ModelKind::Ssmca] {
+            let refused = check(&[1.0, -1.0], kind).unwrap_err().to_string();
+            assert!(refused.starts_with("50 % of the power") && refused.contains("--model"), "{refused}");
+            assert!(check(&[2.0, -0.5], kind).unwrap()[0].contains("6 % of the power"));
+            assert_eq!(check(&[2.0, 2.0, -0.1], kind).unwrap(), [] as [&str; 0]);
+        }
+        let few = survey(&[1.0]).check_training(ModelKind::Gsc, 1, 10).unwrap();
+        assert!(few[0].starts_with("1 point for 10 latents"), "{few:?}");
+    }
+
+    /// One latent on half the time, 2 or 0 in one of two dimensions, noise of 1: (1 + 1 + 2 * 2 / 2) / 2.
+    #[test]
+    fn a_model_expects_its_own_power() {
+        let model = Parameters::binary(ModelKind::Bsc, vec![2.0, 0.0], 2, vec![0.5], NoiseCov::Shared(1.0));
+        assert!((expected_power(&model) - 2.0).abs() < 1e-12);
+    }
+}
