@@ -15,7 +15,7 @@ pub(super) struct Processor {
     #[arg(long, value_name = "CORE", value_parser = core)]
     core: Option<Core>,
     /// Its clock, such as 168MHz: says how much of the processor a stream takes
-    #[arg(long, value_name = "HERTZ", requires = "core", value_parser = frequency)]
+    #[arg(long, value_name = "HERTZ", requires = "core", value_parser = clock)]
     clock: Option<f64>,
     /// Samples a second of the stream, such as 16000 or 16kHz [default: what the model says]
     #[arg(long, value_name = "HERTZ", requires = "clock", value_parser = frequency)]
@@ -181,6 +181,21 @@ impl Cores {
 fn core(name: &str) -> Result<Core, String> {
     let names = CORES.map(|core| core.short).join(", ");
     Core::find(name).ok_or_else(|| format!("no such core was measured; choose one of {names}"))
+}
+
+/// Slowest clock of a processor that is believed: less is a slip of the unit.
+const SLOWEST: f64 = 1e4;
+
+/// The clock of a processor, with its unit: of 168 nobody can tell whether it is Hz or MHz.
+fn clock(text: &str) -> Result<f64, String> {
+    let hertz = frequency(text)?;
+    if !text.trim().to_ascii_lowercase().ends_with("hz") {
+        return Err(format!("a clock needs its unit: write {0}MHz or {0}Hz", text.trim()));
+    }
+    if hertz < SLOWEST {
+        return Err(format!("{hertz} Hz is too slow for a processor: give 10 kHz or more, such as 168MHz"));
+    }
+    Ok(hertz)
 }
 
 /// Hertz, with or without a unit.

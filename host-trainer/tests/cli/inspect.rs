@@ -43,7 +43,7 @@ fn a_stream_takes_a_share_of_the_processor() {
     let share = facts["load"]["share"].as_f64().unwrap();
     // Instructions are rounded in the output.
     assert!((share / (16e3 * instructions * 1.5 / 168e6) - 1.0).abs() < 1e-3);
-    let other = inspected(&desk, "model.spk --core cortex-m4f --clock 84000000 --rate 16000 --cpi 3");
+    let other = inspected(&desk, "model.spk --core cortex-m4f --clock 84000000Hz --rate 16000 --cpi 3");
     assert!((other["load"]["share"].as_f64().unwrap() / (4.0 * share) - 1.0).abs() < 1e-9);
     assert!(desk.good("inspect model.spk --core m4f --clock 168MHz --rate 16000").contains("% of 168 MHz"));
 
