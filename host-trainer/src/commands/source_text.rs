@@ -4,7 +4,7 @@
 //! length of the blob. Beside them stand the sizes that memory is reserved with at compile time.
 
 use super::model_file::{arena_bytes, names};
-use super::output::printable;
+use super::output::{counted, printable};
 use crate::{Error, Result};
 use spikelet::blob::Blob;
 use spikelet::stream::stream_bytes;
@@ -121,19 +121,26 @@ pub(super) fn rust_module(symbol: &Symbol, blob: &Blob<'_>, bytes: &[u8]) -> Str
 // let mut inference = spikelet::Inference::new(model, &mut memory)?;
 
 /// Numbers of memory that `Inference::new` needs.
+#[allow(dead_code)]
 pub const {upper}_ARENA_LEN: usize = {arena_len};
 {stream}/// Entries of a sample.
+#[allow(dead_code)]
 pub const {upper}_DIMS: usize = {dims};
 /// Sources.
+#[allow(dead_code)]
 pub const {upper}_LATENTS: usize = {latents};
 /// Latents kept per sample.
+#[allow(dead_code)]
 pub const {upper}_SELECTED: usize = {selected};
 /// Most of them on at once.
+#[allow(dead_code)]
 pub const {upper}_MAX_ACTIVE: usize = {max_active};
 /// States looked at per sample.
+#[allow(dead_code)]
 pub const {upper}_STATES: u64 = {states};
 
 /// The blob.
+#[allow(dead_code)]
 #[rustfmt::skip]
 pub static {upper}: spikelet::Aligned<{blob_size}> = spikelet::Aligned::new(&[
 {numbers}]);
@@ -142,7 +149,7 @@ pub static {upper}: spikelet::Aligned<{blob_size}> = spikelet::Aligned::new(&[
         stream = match Stream::memory_len(blob) {
             0 => String::new(),
             len => format!(
-                "/// Numbers of memory that `Stream::new` needs.\npub const {upper}_STREAM_LEN: usize = {len};\n"
+                "/// Numbers of memory that `Stream::new` needs.\n#[allow(dead_code)]\npub const {upper}_STREAM_LEN: usize = {len};\n"
             ),
         },
         states = blob.model().shape.states(),
@@ -157,7 +164,12 @@ fn about(blob: &Blob<'_>) -> Vec<String> {
     let operations = model.operations();
     let Shape { dims, latents, selected, max_active, .. } = model.shape;
     vec![
-        format!("Kind {}: {dims} dimensions, {latents} latents.", names::kind(blob.kind())),
+        format!(
+            "Kind {}: {}, {}.",
+            names::kind(blob.kind()),
+            counted(dims, "dimension"),
+            counted(latents, "latent")
+        ),
         format!(
             "Per sample {selected} latents kept, up to {max_active} on: {} states.",
             model.shape.states()
