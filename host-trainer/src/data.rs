@@ -39,7 +39,8 @@ pub use pieces::{Mosaic, Pieces};
 pub use sheet::{Kind as SheetKind, Sheet};
 pub use spectra::{Spectra, gains};
 pub use write::{
-    check_wav, npy_f32, npy_f64, npy_i64, wav, write_npy_f32, write_npy_f64, write_npy_i64, write_wav,
+    WavForm, check_wav, npy_f32, npy_f64, npy_i64, wav, write_npy_f32, write_npy_f64, write_npy_i64,
+    write_wav,
 };
 
 use crate::error::{Error, Result};

@@ -1,11 +1,14 @@
 //! `spikelet separate`: a mixture in, one recording per source out.
 
+mod earlier;
+
 use super::model_file::ModelFile;
-use super::output::{Folder, print, refuse_overwriting};
+use super::output::{Folder, counted, print, refuse_overwriting, warn};
 use super::streaming::{self, Separated};
-use crate::data::{Points, Source, check_wav, wav};
+use crate::data::{Points, Source, WavForm, check_wav, wav};
 use crate::metrics::{MAX_DB, assign, si_sdr_db};
 use crate::{Error, Result};
+use earlier::Earlier;
 use spikelet::groups::Groups;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,7 +18,8 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Runs the recording through the model block by block, exactly as a device would, and writes one WAV per source: per group of
 latents where the model has groups (spikelet merge), else per latent. A source of a model of several microphones comes as
-the microphone nearest to it has it.
+the microphone nearest to it has it. Recordings that an earlier run left in the folder and this one does not write are removed,
+if nobody changed them since.
 
 Example: three voices on two microphones
   spikelet train --model gsc --latents 3 --transform mdct mixture.wav --out model.spk
@@ -30,6 +34,9 @@ pub(super) struct Separate {
     /// Folder for the sources; created when it does not exist
     #[arg(long, value_name = "DIR")]
     out_dir: PathBuf,
+    /// How samples are stored; integers are cut at full scale, which is told
+    #[arg(long, value_enum, value_name = "NAME", default_value = "f32")]
+    format: WavForm,
     /// The true sources, every channel of every file one, to print how close the result comes
     #[arg(long, value_name = "WAV", num_args = 1..)]
     reference: Vec<PathBuf>,
@@ -48,7 +55,17 @@ impl Separate {
         for name in &names {
             refuse_overwriting(&folder.file(name), &inputs)?;
         }
-        write(&folder, &names, &separated)?;
+        let earlier = Earlier::read(&self.out_dir);
+        write(&folder, &names, &separated, self.format)?;
+        earlier.clear(&names, &inputs);
+        Earlier::record(&self.out_dir, &names)?;
+        for (name, signal) in names.iter().zip(&separated.signals) {
+            let clipped = self.format.clipped(signal);
+            if clipped > 0 {
+                let what = counted(clipped, "sample");
+                warn(format_args!("{name}: {what} beyond full scale cut; --format f32 keeps them"));
+            }
+        }
         let mut text = format!("{}: {}\n", self.out_dir.display(), names.join(" "));
         if !truths.is_empty() {
             text += &self.comparison(&separated, &names, &truths)?;
@@ -151,7 +168,7 @@ pub(super) fn file_names(groups: &Groups<'_>) -> Vec<String> {
 }
 
 /// All files or none.
-pub(super) fn write(folder: &Folder, names: &[String], separated: &Separated) -> Result<()> {
+pub(super) fn write(folder: &Folder, names: &[String], separated: &Separated, form: WavForm) -> Result<()> {
     let Separated { signals, channels, rate } = separated;
     for (name, signal) in names.iter().zip(signals) {
         check_wav(&folder.file(name), *rate, *channels, signal.len())?;
@@ -160,7 +177,7 @@ pub(super) fn write(folder: &Folder, names: &[String], separated: &Separated) ->
     folder.write_together(&refs, |writers| {
         for ((writer, signal), name) in writers.iter_mut().zip(signals).zip(names) {
             let fail = |cause| Error::writing(&folder.file(name), &cause);
-            wav(writer, *rate, *channels, signal).map_err(fail)?;
+            wav(writer, *rate, *channels, signal, form).map_err(fail)?;
         }
         Ok(())
     })

@@ -74,6 +74,36 @@ fn npy<T: Copy, const N: usize>(
     values.iter().try_for_each(|&value| writer.write_all(&encode(value)))
 }
 
+/// How the samples of a recording are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum WavForm {
+    /// 16-bit integers
+    I16,
+    /// 24-bit integers
+    I24,
+    /// 32-bit floats
+    #[default]
+    F32,
+}
+
+impl WavForm {
+    fn bits(self) -> u16 {
+        match self {
+            Self::I16 => 16,
+            Self::I24 => 24,
+            Self::F32 => 32,
+        }
+    }
+
+    /// How many of these samples are beyond the largest number, and are cut to it.
+    pub fn clipped(self, samples: &[f32]) -> usize {
+        match self {
+            Self::F32 => 0,
+            _ => samples.iter().filter(|sample| sample.abs() > 1.0).count(),
+        }
+    }
+}
+
 /// Writes a recording of 32-bit floats, `samples` interleaved by channel.
 ///
 /// ```
@@ -88,7 +118,7 @@ fn npy<T: Copy, const N: usize>(
 pub fn write_wav(path: impl AsRef<Path>, rate: u32, channels: usize, samples: &[f32]) -> Result<()> {
     let path = path.as_ref();
     check_wav(path, rate, channels, samples.len())?;
-    write_atomically(path, |writer| wav(writer, rate, channels, samples))
+    write_atomically(path, |writer| wav(writer, rate, channels, samples, WavForm::F32))
 }
 
 /// Refuses what a recording cannot be.
@@ -109,8 +139,17 @@ pub fn check_wav(path: &Path, rate: u32, channels: usize, samples: usize) -> Res
     Ok(())
 }
 
-/// The recording itself, checked before.
-pub fn wav(writer: &mut Writer, rate: u32, channels: usize, samples: &[f32]) -> io::Result<()> {
+/// The recording itself, checked before. Integers are rounded, and cut at both ends of their range.
+pub fn wav(
+    writer: &mut Writer,
+    rate: u32,
+    channels: usize,
+    samples: &[f32],
+    form: WavForm,
+) -> io::Result<()> {
+    if form != WavForm::F32 {
+        return integers(writer, rate, channels, samples, form);
+    }
     let spec = WavSpec {
         channels: channels as u16,
         sample_rate: rate,
@@ -126,6 +165,37 @@ pub fn wav(writer: &mut Writer, rate: u32, channels: usize, samples: &[f32]) -> 
         wav.write_sample(sample).map_err(fail)?;
     }
     wav.finalize().map_err(fail)
+}
+
+/// With the plain header of 44 bytes that every program reads, also those on devices; `hound` writes a longer one for more
+/// than two channels.
+fn integers(
+    writer: &mut Writer,
+    rate: u32,
+    channels: usize,
+    samples: &[f32],
+    form: WavForm,
+) -> io::Result<()> {
+    let bytes = form.bits() / 8;
+    let frame = channels as u16 * bytes;
+    let data = samples.len() as u32 * u32::from(bytes);
+    let padding = data % 2;
+    writer.write_all(b"RIFF")?;
+    writer.write_all(&(36 + data + padding).to_le_bytes())?;
+    writer.write_all(b"WAVEfmt \x10\0\0\0\x01\0")?;
+    writer.write_all(&(channels as u16).to_le_bytes())?;
+    writer.write_all(&rate.to_le_bytes())?;
+    writer.write_all(&(rate * u32::from(frame)).to_le_bytes())?;
+    writer.write_all(&frame.to_le_bytes())?;
+    writer.write_all(&form.bits().to_le_bytes())?;
+    writer.write_all(b"data")?;
+    writer.write_all(&data.to_le_bytes())?;
+    let full = f64::from(1u32 << (form.bits() - 1));
+    for &sample in samples {
+        let integer = (f64::from(sample) * full).round().clamp(-full, full - 1.0) as i32;
+        writer.write_all(&integer.to_le_bytes()[..usize::from(bytes)])?;
+    }
+    writer.write_all(&[0][..padding as usize])
 }
 
 #[cfg(test)]
@@ -153,6 +223,25 @@ mod tests {
     fn a_shape_that_does_not_fit_is_refused() {
         for shape in [&[3][..], &[], &[2, 2], &[usize::MAX, usize::MAX]] {
             assert!(npy_i64(&mut Vec::new(), shape, &[1, 2]).is_err(), "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn recordings_of_integers_come_back_rounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let samples = [0.0, 0.5, -0.25, 1.0, -1.0, 2.0, -2.0, 1e-6];
+        for (form, step, channels) in [(WavForm::I16, 2f64.powi(-15), 4), (WavForm::I24, 2f64.powi(-23), 1)] {
+            let path = folder.path().join("x.wav");
+            write_atomically(&path, |writer| wav(writer, 8000, channels, &samples, form)).unwrap();
+            let back = crate::data::Points::read(&path).unwrap();
+            assert_eq!((back.points, back.dims), (8 / channels, channels));
+            // Others read it too.
+            assert_eq!(hound::WavReader::open(&path).unwrap().spec().bits_per_sample, form.bits());
+            for (found, sample) in back.values.iter().zip(samples) {
+                let cut = f64::from(sample).clamp(-1.0, 1.0 - step);
+                assert!((found - cut).abs() <= 0.5 * step, "{form:?}: {found} {sample}");
+            }
+            assert_eq!((form.clipped(&samples), WavForm::F32.clipped(&samples)), (2, 0));
         }
     }
 

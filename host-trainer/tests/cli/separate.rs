@@ -143,6 +143,45 @@ fn what_is_short_or_silent_is_separated_too() {
     }
 }
 
+/// Two sources after three: the third must not be taken for one of the second run.
+#[test]
+fn formats_and_what_an_earlier_run_left() {
+    let desk = desk();
+    desk.good("train --model gsc --latents 2 --transform mdct --iterations 2 mix.wav --out two.spk");
+    let names = || -> Vec<String> {
+        let files = std::fs::read_dir(desk.path("out")).unwrap().map(|f| f.unwrap().file_name());
+        let mut names: Vec<String> = files.map(|name| name.into_string().unwrap()).collect();
+        names.retain(|name| name.ends_with(".wav"));
+        names.sort();
+        names
+    };
+    for (format, bits) in [("i16", 16), ("i24", 24), ("f32", 32)] {
+        desk.good(&format!("separate m.spk mix.wav --out-dir out --format {format}"));
+        let bytes = std::fs::read(desk.path("out/source_0.wav")).unwrap();
+        assert_eq!(bytes[34], bits);
+        assert_eq!(names().len(), 3);
+        // A recording of the user's stays, whatever it is called.
+        std::fs::write(desk.path("out/source_9.wav"), b"mine").unwrap();
+        desk.good(&format!("separate two.spk mix.wav --out-dir out --format {format}"));
+        assert_eq!(names(), ["source_0.wav", "source_1.wav", "source_9.wav"]);
+        std::fs::remove_file(desk.path("out/source_9.wav")).unwrap();
+    }
+    // Changed since, it is the user's too.
+    desk.good("separate m.spk mix.wav --out-dir out");
+    let mut bytes = std::fs::read(desk.path("out/source_2.wav")).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(desk.path("out/source_2.wav"), &bytes).unwrap();
+    let output = desk.run(&["separate", "two.spk", "mix.wav", "--out-dir", "out"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("changed since"));
+    assert_eq!(names().len(), 3);
+    // A list that names files elsewhere removes nothing.
+    std::fs::write(desk.path("out/.spikelet-separate"), "0 0 ../mix.wav\nwhatever\n").unwrap();
+    desk.good("separate two.spk mix.wav --out-dir out");
+    assert!(desk.path("mix.wav").exists());
+    let output = desk.run(&["separate", "m.spk", "mix.wav", "--out-dir", "out", "--format", "i8"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let desk = desk();
