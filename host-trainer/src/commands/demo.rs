@@ -6,9 +6,9 @@ use super::model_file::ModelFile;
 use super::output::{Folder, print};
 use super::separate::{Matched, Truth};
 use super::{Cli, streaming};
-use crate::data::{Points, write_wav};
+use crate::data::{Points, Source, WavForm, wav, write_wav};
 use crate::metrics::MAX_DB;
-use crate::{Error, Result};
+use crate::{Error, Result, files};
 use clap::Parser;
 use sounds::{NAMES, RATE, SECONDS, Scene};
 use std::path::{Path, PathBuf};
@@ -46,6 +46,9 @@ pub(super) struct Demo {
 
 impl Demo {
     pub fn run(self) -> Result<()> {
+        if let Some(path) = &self.wav {
+            check(path)?;
+        }
         let folder = Folder::create(&self.out_dir)?;
         let (mixture, sources) = match (&self.wav, self.sources) {
             (Some(path), Some(sources)) => (path.clone(), usize::from(sources)),
@@ -86,7 +89,9 @@ impl Demo {
             sounds::SNR_DB,
             mixture.display(),
         ))?;
-        write_wav(mixture, RATE, MIXING.len(), &scene.mixture)?;
+        // As a converter gives it, and as `make realtime` of the firmware examples takes it.
+        let samples = &scene.mixture;
+        files::write_atomically(mixture, |writer| wav(writer, RATE, MIXING.len(), samples, WavForm::I16))?;
         let mut truths = Vec::new();
         for (name, samples) in NAMES.iter().zip(scene.sources) {
             let samples32: Vec<f32> = samples.iter().map(|&x| x as f32).collect();
@@ -116,6 +121,21 @@ In main.c:
 "
         )
     }
+}
+
+/// Refuses what the commands could not go through with, before any of them runs.
+fn check(path: &Path) -> Result<()> {
+    let source = Source::open(path)?;
+    if source.rate().is_none() {
+        return Err(Error::input("this is not a recording", path.display(), "give a WAV file"));
+    }
+    if source.dims() < 2 {
+        let what =
+            "the recording has one channel, and sources are told apart by how they differ between channels";
+        let advice = "give a recording of two or more microphones";
+        return Err(Error::input(what, path.display(), advice));
+    }
+    Ok(())
 }
 
 /// Runs a command as if it had been typed, and shows it.

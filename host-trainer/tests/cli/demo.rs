@@ -21,6 +21,12 @@ fn the_demo_separates_and_its_commands_work() {
         assert!(float > single + 10.0 && (i16 - float).abs() < 0.2 && (i8 - float).abs() < 0.5, "{text}");
     }
     let folder = desk.path("spikelet-demo");
+    // 16-bit integers after a header of 44 bytes: what examples/firmware-c/realtime.c reads.
+    let wav = fs::read(folder.join("mixture.wav")).unwrap();
+    assert_eq!((&wav[8..21], wav[34], &wav[36..40]), (&b"WAVEfmt \x10\0\0\0\x01"[..], 16, &b"data"[..]));
+    // Nothing is cut.
+    let extreme = |bytes: &[u8]| matches!(i16::from_le_bytes([bytes[0], bytes[1]]), i16::MIN | i16::MAX);
+    assert!(!wav[44..].chunks_exact(2).any(extreme));
     for name in [
         "mixture.wav",
         "true-beeps.wav",
@@ -64,6 +70,18 @@ fn the_demo_takes_the_users_mixture() {
         "{text}"
     );
     assert!(fs::read_dir(desk.path("own")).unwrap().count() > 5);
+    spikelet_trainer::data::write_wav(desk.path("mono.wav"), 8000, 1, &samples).unwrap();
+    desk.array("own.npy", &[10, 2], &[0.5; 20]);
+    for (name, words) in [
+        ("mono.wav", "one channel"),
+        ("own.npy", "not a recording"),
+        ("missing.wav", "no such file: missing.wav"),
+    ] {
+        let output = desk.run(&["demo", "--wav", name, "--sources", "2", "--out-dir", "refused"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
+        assert!(output.stdout.is_empty() && !desk.path("refused").exists());
+    }
     let output = desk.run(&["demo", "--wav", "own.wav"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--sources"));
