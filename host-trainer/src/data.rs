@@ -6,6 +6,7 @@
 //! | ending | accepted | one point |
 //! |---|---|---|
 //! | `.npy` | floats, integers and truth values of any width and byte order, C or Fortran order, 1 or 2 axes | a row |
+//! | `.npz` | one such array, or `FILE.npz:NAME` where there are several | a row |
 //! | `.csv` | comma, semicolon or tab; with or without a header | a row |
 //! | `.wav` | 8, 16, 24, 32-bit integers, 32 and 64-bit floats | a sample of every channel, a window of one, or a bin of all |
 //! | `.png` | grey or colour, 1 to 16 bits | a patch of one colour |
@@ -21,6 +22,7 @@
 //! compared with the length of the file before anything is allocated, and NaN and infinity are refused.
 
 mod npy;
+mod npz;
 mod picture;
 mod pieces;
 mod scalar;
@@ -110,7 +112,7 @@ impl Source {
     /// Opens a file and checks everything but the numbers themselves (a table is read and checked whole).
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let (points, dims, rate, reader) = match ending(path).as_deref() {
+        let (points, dims, rate, reader) = match ending_of_data(path).as_deref() {
             Some("npy") => {
                 let npy = Npy::open(path)?;
                 let (points, dims) = npy.points_and_dims(path)?;
@@ -137,7 +139,7 @@ impl Source {
                 // A wrong name is the likelier slip than a wrong ending, so it is told first.
                 open_file(path)?;
                 return Err(Error::input(
-                    "the ending of the name is not one of .npy, .csv, .wav, .png",
+                    "the ending of the name is not one of .npy, .npz, .csv, .wav, .png",
                     path.display(),
                     "convert or rename the file",
                 ));
@@ -275,6 +277,21 @@ impl Source {
             None => Ok(count),
         }
     }
+}
+
+/// The file that holds an array: that of `FILE.npz:NAME` is FILE.npz.
+pub fn file_of(path: &Path) -> PathBuf {
+    npz::split(path).map_or_else(|| path.to_path_buf(), |(archive, _)| archive)
+}
+
+/// Whether this is an archive of arrays, or an array in one.
+pub fn is_archive(path: &Path) -> bool {
+    npz::split(path).is_some()
+}
+
+/// The ending that says how a file is read: an archive is read like the array in it.
+fn ending_of_data(path: &Path) -> Option<String> {
+    if is_archive(path) { Some("npy".into()) } else { ending(path) }
 }
 
 /// A file to read from and its length in bytes. Folders, devices and pipes are refused: they have no length to check

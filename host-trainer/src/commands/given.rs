@@ -4,7 +4,7 @@
 //! not count, so that the rows and columns of other programs are vectors too. Fails on any other shape, naming those
 //! that would do.
 
-use crate::data::read_array;
+use crate::data::{is_archive, read_array};
 use crate::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,11 @@ pub(super) enum Covariance {
     Diagonal(Vec<f64>),
     /// Row-major.
     Full(Vec<f64>),
+}
+
+/// Whether the name is that of an array file.
+fn is_array(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "npy") || is_archive(path)
 }
 
 /// A matrix of two axes, neither of them empty: rows, columns, numbers.
@@ -76,7 +81,7 @@ impl Given {
     fn numbers(&self) -> Result<(Vec<usize>, Vec<f64>)> {
         match self {
             Self::Number(number) => Ok((Vec::new(), vec![*number])),
-            Self::File(path) if !path.exists() && path.extension().is_none_or(|ending| ending != "npy") => {
+            Self::File(path) if !path.exists() && !is_array(path) => {
                 let advice = "give a number such as 0.1, or the name of a .npy file";
                 Err(Error::input("this is neither a number nor a file", path.display(), advice))
             }

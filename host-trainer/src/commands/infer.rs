@@ -34,7 +34,7 @@ pub(super) struct Infer {
     /// The model, made by `spikelet train` or `spikelet import`
     #[arg(value_name = "MODEL.spk")]
     model: PathBuf,
-    /// Points: .npy (N x D), .csv (a row each), .wav (a sample of all channels each); windows of .wav and patches of .png as
+    /// Points: .npy (N x D), .npz (or FILE.npz:NAME), .csv (a row each), .wav (a sample of all channels each); windows of .wav and patches of .png as
     /// the model was made for
     #[arg(value_name = "DATA")]
     data: PathBuf,

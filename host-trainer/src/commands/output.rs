@@ -2,6 +2,7 @@
 
 mod progress;
 
+use crate::data::file_of;
 use crate::files::{self, Staged, Writer};
 use crate::{Error, Result};
 use std::fs;
@@ -62,7 +63,7 @@ pub(super) fn same_file(a: &Path, b: &Path) -> bool {
 
 /// Refuses a result that would replace what it is made from.
 pub(super) fn refuse_overwriting(out: &Path, inputs: &[impl AsRef<Path>]) -> Result<()> {
-    if inputs.iter().any(|input| same_file(out, input.as_ref())) {
+    if inputs.iter().any(|input| same_file(out, &file_of(input.as_ref()))) {
         let what = "the result would replace a file it is made from";
         return Err(Error::input(what, out.display(), "name another file"));
     }

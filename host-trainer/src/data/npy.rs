@@ -13,9 +13,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::scalar::Scalar;
-use super::section::Section;
+use super::section::{Bytes, Section};
 use super::sheet::{Kind, Sheet};
-use super::{open_file, reserve};
+use super::{npz, open_file, reserve};
 use crate::error::{Error, Result};
 use header::Header;
 
@@ -114,7 +114,10 @@ pub(super) struct Npy {
 
 impl Npy {
     pub fn open(path: &Path) -> Result<Self> {
-        let (mut file, len) = open_file(path)?;
+        let (mut file, base, len) = match npz::split(path) {
+            Some((archive, name)) => npz::open(&archive, name.as_deref())?,
+            None => open_file(path).map(|(file, len)| (Bytes::File(file), 0, len))?,
+        };
         let damaged = |what: &str| Error::input(what, path.display(), "save it again with numpy.save");
         let cut = |cause: io::Error| match cause.kind() {
             io::ErrorKind::UnexpectedEof => damaged("the array file ends within its header"),
@@ -149,8 +152,8 @@ impl Npy {
             Error::input(what, path.display(), "save real numbers, for example with .astype('float32')")
         })?;
 
-        let offset = text_at + text_len as u64;
-        let held = len.saturating_sub(offset);
+        let numbers_at = text_at + text_len as u64;
+        let held = len.saturating_sub(numbers_at);
         // An axis of length 0 must not hide a product that overflows.
         let promised = shape.iter().try_fold(scalar.size(), |bytes, &axis| bytes.checked_mul(axis.max(1)));
         match promised {
@@ -166,7 +169,11 @@ impl Npy {
         if promised.is_none() {
             return Err(damaged("the shape of the array is too large"));
         }
-        Ok(Self { shape, fortran_order, section: Section { file, offset, scalar, big_endian } })
+        Ok(Self {
+            shape,
+            fortran_order,
+            section: Section { bytes: file, offset: base + numbers_at, scalar, big_endian },
+        })
     }
 
     /// The shape as points: a vector holds points of one dimension.

@@ -44,7 +44,7 @@ impl Sheet {
     /// Reads a picture or a recording whole, as this form of points needs it.
     pub fn read(path: impl AsRef<Path>, form: Form) -> Result<Self> {
         let path = path.as_ref();
-        match (form, ending(path).as_deref()) {
+        match (form, super::ending_of_data(path).as_deref()) {
             (Form::Patches { .. }, Some("png")) => picture::read(path),
             (Form::Patches { .. }, Some("npy")) => super::npy::read_picture(path),
             (Form::Windows { .. }, Some("wav" | "wave")) => Self::recording(path),

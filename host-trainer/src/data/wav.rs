@@ -14,7 +14,7 @@ use std::path::Path;
 
 use super::open_file;
 use super::scalar::Scalar;
-use super::section::Section;
+use super::section::{Bytes, Section};
 use crate::error::{Error, Result};
 
 const PCM: u16 = 1;
@@ -95,7 +95,7 @@ impl Wav {
                 "check how it was made",
             ));
         }
-        let section = Section { file, offset, scalar, big_endian: false };
+        let section = Section { bytes: Bytes::File(file), offset, scalar, big_endian: false };
         Ok(Self { points, channels, rate, section, zero, scale })
     }
 

@@ -39,6 +39,7 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
     newer[4] = 9;
     fs::write(desk.path("newer.spk"), newer).unwrap();
 
+    fs::write(desk.path("junk.npz"), "no archive").unwrap();
     fs::create_dir(desk.path("old")).unwrap();
     fs::copy(desk.path("Y.npy"), desk.path("old/mean.npy")).unwrap();
 
@@ -148,6 +149,9 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
         ("infer flipped.spk Y.npy --out-dir new".into(), "checksum"),
         ("infer newer.spk Y.npy --out-dir new".into(), "format version 9"),
         ("infer model.spk missing.npy --out-dir new".into(), "there is no such file: missing.npy"),
+        ("infer model.spk missing.npz --out-dir new".into(), "there is no such file: missing.npz"),
+        ("infer model.spk missing.npz:a --out-dir new".into(), "there is no such file: missing.npz"),
+        ("infer model.spk junk.npz --out-dir new".into(), "this is not a ZIP archive"),
         ("infer model.spk model.spk --out-dir new".into(), "the ending of the name"),
         (
             "infer model.spk Y3.npy --out-dir new".into(),
