@@ -317,7 +317,7 @@ fn paths_that_are_no_files() {
         assert!(text.starts_with("this is a folder"), "{text}");
     }
     let text = refused("a.txt", "1");
-    assert!(text.contains(".npy, .csv, .wav"), "{text}");
+    assert!(text.contains(".npy, .npz, .csv, .wav"), "{text}");
 }
 
 #[test]
