@@ -48,7 +48,7 @@
 /**
  * Version of this interface: the functions, types and codes of this header.
  */
-#define SPK_API_VERSION 1
+#define SPK_API_VERSION 2
 
 /**
  * Version of the blob format that this library reads.
@@ -59,6 +59,21 @@
  * Alignment in bytes of the memory for a state and of a blob.
  */
 #define SPK_STATE_ALIGN 8
+
+/**
+ * States are found by search around a greedy reference.
+ */
+#define SPK_STATES_ADAPTIVE 2
+
+/**
+ * All states with at most `max_active` of the `selected` latents on.
+ */
+#define SPK_STATES_SUBSETS 0
+
+/**
+ * The same, with matrices that were computed beforehand.
+ */
+#define SPK_STATES_TABLE 1
 
 /**
  * Gaussian sparse coding: sources that are off, or on with any strength, added up.
@@ -138,7 +153,7 @@ typedef struct spk_info {
    */
   uint32_t latents;
   /**
-   * H': latents preselected for each sample.
+   * H': latents preselected for each sample; candidates at most with SPK_STATES_ADAPTIVE.
    */
   uint32_t selected;
   /**
@@ -146,7 +161,15 @@ typedef struct spk_info {
    */
   uint32_t max_active;
   /**
-   * States looked at per sample.
+   * One of SPK_STATES_: which states are looked at.
+   */
+  uint32_t states_kind;
+  /**
+   * SPK_STATES_ADAPTIVE: states whose neighbours are looked at, at most; 0 otherwise.
+   */
+  uint32_t expansions;
+  /**
+   * States looked at per sample, at most.
    */
   uint64_t states;
   /**

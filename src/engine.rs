@@ -1,15 +1,15 @@
 //! How a posterior is computed: all kept states looked at, or some of them drawn.
 
-use crate::arena::{Detail, arena_len, gibbs_arena_len, gibbs_state_bytes, state_bytes};
 use crate::capacity::MAX_ACTIVE;
 use crate::error::Error;
+use crate::memory::{Detail, arena_len, gibbs_arena_len, gibbs_state_bytes, state_bytes};
 use crate::model::{Kind, Shape};
 
 /// The way from the selected latents to their posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Engine {
-    /// Every state with at most gamma of the H' latents on, in closed form. Not for [`Kind::Ssmca`].
+    /// States in closed form, those that the model's shape says ([`crate::model::States`]). Not for [`Kind::Ssmca`].
     Truncated,
     /// Draws from the posterior of the H' latents, with any number of them on.
     Gibbs(Gibbs),

@@ -2,33 +2,24 @@
 //!
 //! # The way of a sample
 //!
-//! Each module knows only those before it:
+//! Folders are stages, in the order data meets them; a stage builds on those above it:
 //!
-//! | module | in | out |
+//! | stage | in | out |
 //! |---|---|---|
-//! | [`blob`] | bytes in flash | a checked [`Model`] that borrows them |
-//! | `project`, `kernel` | the sample y | u = Sigma^-1 y, its energy, b = W^T u |
-//! | `select` | b | a score per latent, the H' best |
-//! | `block` | the H' latents | their part of G, b and the prior: D and H are gone |
-//! | `reference` | a loud sample | a few latents that explain most of it, and what they leave |
-//! | `single` | a state | its log joint, by itself |
-//! | `core_set` | the block | the latents that are on in every state of weight |
-//! | `grown`, `table` | the block | all states, their log joints, their moments: two ways |
-//! | `posterior` | log joints | weights and sums |
-//! | `map` | the best state | its coefficients |
-//! | `outside` | latents that were not selected | their singleton states |
-//! | `conclude`, `found` | sums | what is reported |
-//! | `kept` | scores | all of that where states are few, with factors of the sample before |
-//! | `fixed` | samples | all of that in integers, for processors without floats |
-//! | `slab` | scores | all of that, for spike-and-slab latents |
-//! | `switched` | scores | the same for latents that are on or off: linear and maximal superposition |
-//! | [`gibbs`] | the selected latents | the same by sampling, where states are too many or have no closed form |
-//! | [`Inference`] | | all of it, for one sample after the other |
-//! | [`mdct`] | blocks of samples | coefficients of a lapped transform, and back |
+//! | `numeric` | | the two precisions, exp, ln, random numbers, slices without panics |
+//! | `kinds` | | what latents are and how they make a sample: one file for each kind of model |
+//! | [`model`] | parameters | a checked [`Model`] |
+//! | [`blob`] | bytes in flash | the same, borrowed from them |
+//! | `memory` | the caller's memory | the arrays that all stages work in |
+//! | `project` | the sample y | u = Sigma^-1 y, its energy, b = W^T u |
+//! | `select` | b | scores, the best latents |
+//! | `states` | b, candidates | the states that are looked at, by flips of a tableau |
+//! | `posterior` | states | activities, means, variances, the best state, evidence |
+//! | [`gibbs`] | the selected latents | the same by sampling |
+//! | `fixed` | the sample | the same in integers from end to end |
+//! | [`Inference`] | | one sample through all of it |
 //! | [`stream`] | blocks of samples, of any length | one signal for each source |
-//!
-//! Beside them: [`math`] (precisions, exp, ln), `normal` (parts of the bell), [`rng`] (seeded random numbers), [`model`], [`frame`] (how data becomes points), [`groups`] (which latents are one source), `engine`, [`cost`] (bounds
-//! on work), [`capacity`], and `factor` (a Cholesky factor that grows).
+//! | [`cost`] | a model | bounds on work |
 #![no_std]
 // `!(x > y)` is meant as it stands: NaN must take the branch of what is refused.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
@@ -36,77 +27,55 @@
 #[cfg(target_endian = "big")]
 compile_error!("blobs are little-endian and read in place: big-endian targets are not supported");
 
-mod bytes;
-mod error;
-mod exp;
-pub mod math;
-mod normal;
-pub mod rng;
-mod slices;
-mod sqrt;
-
 pub mod capacity;
-pub mod frame;
-pub mod groups;
-pub mod model;
 
+#[doc(hidden)]
+pub mod counts;
+mod error;
 mod features;
+
+mod numeric;
+
+mod kinds;
+
+pub mod model;
 
 pub mod blob;
 
-#[doc(hidden)]
-pub mod kernel;
-
-mod arena;
 mod engine;
-mod project;
+mod memory;
+
+#[doc(hidden)]
+pub mod project;
+
 mod select;
 
-mod block;
-mod factor;
-mod reference;
-
-mod posterior;
 mod states;
 
-mod single;
-
-mod core_set;
-
-mod grown;
-mod table;
-
-mod map;
-
-mod outside;
-
-mod conclude;
-mod found;
-
-mod fixed;
-mod kept;
-mod slab;
-mod switched;
+mod posterior;
 
 pub mod gibbs;
 
-pub mod cost;
+mod fixed;
+
 mod inference;
 
 #[cfg(feature = "stream")]
-pub mod mdct;
-#[cfg(feature = "stream")]
 pub mod stream;
+
+pub mod cost;
 
 #[doc(hidden)]
 pub mod doc;
 
-pub use arena::{Detail, STATE_BASE, arena_len, gibbs_arena_len, gibbs_state_bytes, state_bytes};
 pub use blob::{Aligned, Blob};
+pub use blob::{frame, groups};
 pub use engine::{Engine, Gibbs, Start};
 pub use error::{BlobError, Error, ModelError};
-pub use found::Found;
-pub use inference::{Estimate, Inference};
-pub use model::{Kind, Model, Shape};
+pub use inference::{Estimate, Inference, State};
+pub use kinds::{Combination, Kind, Spec};
+pub use memory::{Detail, STATE_BASE, arena_len, gibbs_arena_len, gibbs_state_bytes, state_bytes};
+pub use model::{Model, Shape};
+pub use numeric::{math, rng};
 #[cfg(feature = "stream")]
-pub use stream::Stream;
+pub use stream::{Stream, mdct};

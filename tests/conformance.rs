@@ -16,7 +16,7 @@ use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind};
 use spikelet_trainer::blob::{self, About};
 use spikelet_trainer::groups::Grouping;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
-use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
+use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
 
 const SAMPLES: usize = 100;
 /// Of a model that is sampled, which takes a hundred times as long.
@@ -46,27 +46,47 @@ fn settings(kind: Kind) -> Gibbs {
 /// negative numbers, the first shape again with ordinary samples only, and one with more states than factors are kept of. At last
 /// two that are inferred in integers; the second has samples that are too loud for that.
 const RECIPES: [Recipe; 16] = [
-    Recipe { kind: ModelKind::Gsc, name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
-    Recipe { kind: ModelKind::Gsc, name: "d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
-    Recipe { kind: ModelKind::Gsc, name: "d64h256", dims: 64, latents: 256, selected: 10, max_active: 3 },
-    Recipe { kind: ModelKind::Bsc, name: "bsc-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
-    Recipe { kind: ModelKind::Mca, name: "mca-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
+    Recipe { kind: ModelKind::Gsc, name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 6 },
+    Recipe { kind: ModelKind::Gsc, name: "d16h32", dims: 16, latents: 32, selected: 14, max_active: 8 },
+    Recipe { kind: ModelKind::Gsc, name: "d64h256", dims: 64, latents: 256, selected: 14, max_active: 8 },
+    Recipe { kind: ModelKind::Bsc, name: "bsc-d16h32", dims: 16, latents: 32, selected: 14, max_active: 8 },
+    Recipe { kind: ModelKind::Mca, name: "mca-d16h32", dims: 16, latents: 32, selected: 14, max_active: 8 },
     Recipe { kind: ModelKind::Gsc, name: "gsc-gibbs", dims: 12, latents: 16, selected: 12, max_active: 3 },
     Recipe { kind: ModelKind::Bsc, name: "bsc-gibbs", dims: 12, latents: 16, selected: 12, max_active: 3 },
     Recipe { kind: ModelKind::Ssmca, name: "ssmca-gibbs", dims: 12, latents: 16, selected: 6, max_active: 6 },
-    Recipe { kind: ModelKind::Gsc, name: "i16-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
-    Recipe { kind: ModelKind::Gsc, name: "i8-d32h64", dims: 32, latents: 64, selected: 10, max_active: 3 },
-    Recipe { kind: ModelKind::Mca, name: "i8-mca-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
-    Recipe { kind: ModelKind::Nmf, name: "nmf-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
-    Recipe { kind: ModelKind::Gsc, name: "quiet-d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
-    Recipe { kind: ModelKind::Gsc, name: "deep-d12h16", dims: 12, latents: 16, selected: 8, max_active: 5 },
-    Recipe { kind: ModelKind::Gsc, name: "fixed-d16h32", dims: 16, latents: 32, selected: 8, max_active: 3 },
-    Recipe { kind: ModelKind::Gsc, name: "fixed-d4h6", dims: 4, latents: 6, selected: 6, max_active: 3 },
+    Recipe { kind: ModelKind::Gsc, name: "i16-d16h32", dims: 16, latents: 32, selected: 14, max_active: 8 },
+    Recipe { kind: ModelKind::Gsc, name: "i8-d32h64", dims: 32, latents: 64, selected: 14, max_active: 8 },
+    Recipe {
+        kind: ModelKind::Mca,
+        name: "i8-mca-d16h32",
+        dims: 16,
+        latents: 32,
+        selected: 14,
+        max_active: 8,
+    },
+    Recipe { kind: ModelKind::Nmf, name: "nmf-d16h32", dims: 16, latents: 32, selected: 14, max_active: 8 },
+    Recipe { kind: ModelKind::Gsc, name: "quiet-d4h6", dims: 4, latents: 6, selected: 6, max_active: 6 },
+    Recipe {
+        kind: ModelKind::Gsc,
+        name: "subsets-d12h16",
+        dims: 12,
+        latents: 16,
+        selected: 8,
+        max_active: 5,
+    },
+    Recipe { kind: ModelKind::Gsc, name: "fixed-d16h32", dims: 16, latents: 32, selected: 14, max_active: 8 },
+    Recipe { kind: ModelKind::Gsc, name: "fixed-d4h6", dims: 4, latents: 6, selected: 6, max_active: 6 },
 ];
 
 impl Recipe {
     fn is_sampled(&self) -> bool {
         self.name.ends_with("-gibbs")
+    }
+
+    /// Which states are looked at.
+    fn states(&self) -> StatesName {
+        let is_listed = self.name.starts_with("subsets-");
+        if is_listed || self.is_sampled() { StatesName::Subsets } else { StatesName::Adaptive }
     }
 
     /// Whether its samples are all ordinary ones.
@@ -88,7 +108,7 @@ impl Recipe {
             (true, _) => SAMPLED,
             (_, Some(_)) => FEWER,
             _ if self.kind != ModelKind::Gsc => FEWER,
-            _ if self.is_quiet() || self.name.starts_with("deep-") => FEWER,
+            _ if self.is_quiet() || self.name.starts_with("subsets-") => FEWER,
             _ if self.latents > 100 => OF_LARGE,
             _ => SAMPLES,
         }
@@ -181,7 +201,8 @@ fn checked_in_models_are_those_the_code_makes() {
             max_active: recipe.max_active,
             singletons: true,
             selection: SelectionName::of_kind(recipe.kind),
-            states: None,
+            states: Some(recipe.states()),
+            expansions: Options::EXPANSIONS,
             gram: GramName::Auto,
         };
         let prepared = match recipe.width() {
@@ -231,7 +252,13 @@ fn the_stream_of_devices() {
         slab_cov: SlabCov::Diagonal(vec![1.0; 6]),
         noise: NoiseCov::Shared(1e-3),
     };
-    let options = Options { selected: 4, max_active: 2, ..common::exact(6) };
+    let options = Options {
+        selected: 4,
+        max_active: 3,
+        states: Some(StatesName::Adaptive),
+        expansions: 1,
+        ..common::exact(6)
+    };
     let gains: Vec<f32> = (0..16).map(|k| 1.0 + 0.5 * k as f32).collect();
     let names = ["left", "middle", "right"].map(String::from).to_vec();
     let groups = Grouping { names, numbers: vec![0, 0, 1, 1, 2, 2] };
@@ -281,6 +308,7 @@ fn the_model_of_the_documentation() {
         singletons: true,
         selection: SelectionName::Singleton,
         states: None,
+        expansions: Options::EXPANSIONS,
         gram: GramName::Auto,
     };
     let prepared = Prepared::new(&parameters, &options).unwrap();

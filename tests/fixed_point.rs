@@ -7,7 +7,7 @@ use common::the_same_cases_every_time;
 use proptest::prelude::*;
 use spikelet::blob::BlobError;
 use spikelet::math::Real;
-use spikelet::model::{FixedLatent, Model, ModelError, Noise, Width};
+use spikelet::model::{FixedLatent, Model, ModelError, Noise, States, Width};
 use spikelet::rng::Rng;
 use spikelet::{Blob, Detail, Inference, arena_len};
 use spikelet_trainer::blob;
@@ -52,7 +52,19 @@ fn problem(
     };
     let selection = SelectionName::Singleton;
     let gram = if seed.is_multiple_of(2) { GramName::Stored } else { GramName::Auto };
-    (parameters, Options { selected, max_active, singletons: true, selection, states: None, gram }, sample)
+    (
+        parameters,
+        Options {
+            selected,
+            max_active,
+            singletons: true,
+            selection,
+            states: None,
+            expansions: Options::EXPANSIONS,
+            gram,
+        },
+        sample,
+    )
 }
 
 /// A model in integers, of any shape that there can be, and a sample.
@@ -118,9 +130,18 @@ fn text(inference: &mut Inference<'_, f32>, sample: &[f32]) -> String {
 }
 
 /// Numbers of a latent that pass the checks.
-fn possible() -> impl Strategy<Value = (i32, i32, i32, i32, i32, i32)> {
+fn possible() -> impl Strategy<Value = FixedLatent> {
     let most = 1 << 27;
-    (1 << 30..=i32::MAX, -100..=100, -most..=most, -most..=most, -1 << 30..=1 << 30, 16..=1 << 30)
+    (1 << 30..=i32::MAX, -100..=100, -most..=most, -most..=most, -1 << 30..=1 << 30, 16..=1 << 30).prop_map(
+        |(scale, exponent, offset, logit, pull, least)| FixedLatent {
+            scale,
+            exponent,
+            offset,
+            logit,
+            pull,
+            least,
+        },
+    )
 }
 
 proptest! {
@@ -190,8 +211,7 @@ proptest! {
     ) {
         let (prepared, sample) = in_integers::<f32>(shape, 0.5, -1.0, seed);
         let model = prepared.model().unwrap();
-        let latents: Vec<FixedLatent> = wild.iter().map(|&(s, e, o, l, r, k)| [s, e, o, l, r, k]).collect();
-        let model = Model::new(Model { fixed: Some(&latents[..model.shape.latents]), ..model }).unwrap();
+        let model = Model::new(Model { fixed: Some(&wild[..model.shape.latents]), ..model }).unwrap();
         let mut memory = vec![0.0; model.arena_len()];
         let mut inference = Inference::new(model, &mut memory).unwrap();
         let sample: Vec<f32> = sample.iter().map(|y| (y * 10f64.powi(scale)) as f32).collect();
@@ -260,7 +280,15 @@ fn coefficients_out_of_proportion() {
         noise: NoiseCov::Shared(1.0),
     };
     let (selection, gram) = (SelectionName::Singleton, GramName::Auto);
-    let options = Options { selected: 3, max_active: 3, singletons: true, selection, states: None, gram };
+    let options = Options {
+        selected: 3,
+        max_active: 3,
+        singletons: true,
+        selection,
+        states: None,
+        expansions: Options::EXPANSIONS,
+        gram,
+    };
     let prepared = Prepared::<f64>::quantized(&parameters, &options, Width::I16).unwrap();
     let prepared = prepared.in_fixed_point().unwrap();
     let model = prepared.model().unwrap();
@@ -297,8 +325,8 @@ fn stages_in_other_orders() {
 fn other_truncations() {
     let (prepared, _) = in_integers::<f32>((5, 11, 6, 3), 0.3, -0.7, 1);
     let model = prepared.model().unwrap();
-    assert!(model.with_truncation(4, 2).unwrap().fixed.is_some());
-    assert!(model.with_truncation(11, 3).unwrap().fixed.is_none());
+    assert!(model.with_states(4, 2, States::Subsets).unwrap().fixed.is_some());
+    assert!(model.with_states(11, 3, States::Subsets).unwrap().fixed.is_none());
 }
 
 #[test]
@@ -310,12 +338,20 @@ fn hostile_numbers_are_refused() {
     assert_eq!(with(&good), Ok(()));
     let (field, expected, found) = ("fixed", 5, 4);
     assert_eq!(with(&good[..4]), Err(ModelError::Length { field, expected, found }));
-    for (entry, value) in
-        [(0, (1 << 30) - 1), (0, -1), (1, 101), (2, i32::MIN), (3, 1 << 28), (4, i32::MIN), (5, 15), (5, -1)]
-    {
+    let kept = good[3];
+    for hostile in [
+        FixedLatent { scale: (1 << 30) - 1, ..kept },
+        FixedLatent { scale: -1, ..kept },
+        FixedLatent { exponent: 101, ..kept },
+        FixedLatent { offset: i32::MIN, ..kept },
+        FixedLatent { logit: 1 << 28, ..kept },
+        FixedLatent { pull: i32::MIN, ..kept },
+        FixedLatent { least: 15, ..kept },
+        FixedLatent { least: -1, ..kept },
+    ] {
         let mut latents = good.clone();
-        latents[3][entry] = value;
-        assert_eq!(with(&latents), Err(ModelError::Range { field, index: 3 }), "{entry} {value}");
+        latents[3] = hostile;
+        assert_eq!(with(&latents), Err(ModelError::Range { field, index: 3 }), "{hostile:?}");
     }
     let floats = spikelet::model::Dictionary::Float(&[0.5; 32]);
     let of_floats = Model::new(Model { dictionary: floats, fixed: Some(&good), ..model });

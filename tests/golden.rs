@@ -51,9 +51,9 @@ fn deviation<T: Real>(case: &Case, options: &Options) -> Deviation {
             let ours = estimate.variance[i].to_f64() + estimate.mean[i].to_f64().powi(2);
             worst.second = worst.second.max((ours - diagonal).abs() / second_scale);
         }
-        let s = estimate.order.len();
-        for (p, &i) in estimate.order.iter().enumerate() {
-            for (q, &j) in estimate.order.iter().enumerate() {
+        let s = estimate.selected.len();
+        for (p, &i) in estimate.selected.iter().enumerate() {
+            for (q, &j) in estimate.selected.iter().enumerate() {
                 let golden = second[(n * h + usize::from(i)) * h + usize::from(j)];
                 let miss = (estimate.second[p * s + q].to_f64() - golden).abs() / second_scale;
                 worst.second = worst.second.max(miss);

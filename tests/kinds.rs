@@ -46,6 +46,7 @@ fn problem(kind: usize, d: usize, h: usize, seed: u64, noise: u8, sigma2: f64, s
         singletons,
         selection: selections[(seed / 11 % 3) as usize],
         states: None,
+        expansions: Options::EXPANSIONS,
         gram: if seed.is_multiple_of(2) && kind != ModelKind::Mca {
             GramName::Computed
         } else {
@@ -127,9 +128,9 @@ fn compare<T: Real>(problem: &Problem) -> f64 {
             .max((found.activity[i].to_f64() - a).abs())
             .max((found.variance[i].to_f64() - a * (1.0 - a)).abs());
     }
-    let s = found.order.len();
-    for (p, &i) in found.order.iter().enumerate() {
-        for (q, &j) in found.order.iter().enumerate() {
+    let s = found.selected.len();
+    for (p, &i) in found.selected.iter().enumerate() {
+        for (q, &j) in found.selected.iter().enumerate() {
             let exact = second[usize::from(i) * h + usize::from(j)];
             worst = worst.max((found.second[p * s + q].to_f64() - exact).abs());
         }
@@ -217,7 +218,15 @@ fn build(kind: ModelKind, selection: SelectionName) -> Vec<u8> {
         parameters.slab_mean = vec![1.0; 3];
     }
     let (states, gram) = (None, GramName::Auto);
-    let options = Options { selected: 2, max_active: 2, singletons: true, selection, states, gram };
+    let options = Options {
+        selected: 2,
+        max_active: 2,
+        singletons: true,
+        selection,
+        states,
+        expansions: Options::EXPANSIONS,
+        gram,
+    };
     let prepared = Prepared::<f32>::new(&parameters, &options).unwrap();
     blob::write(&prepared, &SlabCov::Unit, "").unwrap()
 }

@@ -6,8 +6,9 @@ mod common;
 use common::the_same_cases_every_time;
 use proptest::prelude::*;
 use spikelet::blob::{BlobError, crc32};
-use spikelet::kernel::integer::{pack, project, sample_words, sum_of_one, words};
+
 use spikelet::model::{Dictionary, Integers, Model, ModelError, QUAD, Width};
+use spikelet::project::integer::{pack, project, sample_words, sum_of_one};
 use spikelet::rng::Rng;
 use spikelet::{Blob, Inference};
 use spikelet_trainer::blob;
@@ -57,6 +58,7 @@ fn model(kind: ModelKind, d: usize, h: usize, sigma2: f64, seed: u64) -> (Parame
         singletons: true,
         selection: SelectionName::of_kind(kind),
         states: None,
+        expansions: Options::EXPANSIONS,
         gram: if seed.is_multiple_of(2) { GramName::Stored } else { GramName::Auto },
     };
     (parameters, options)
@@ -89,6 +91,16 @@ where
     }
 }
 
+/// The words that numbers hold, in the order of memory.
+fn words_of_f64(numbers: &[f64]) -> Vec<u32> {
+    let words = |number: &f64| [number.to_bits() as u32, (number.to_bits() >> 32) as u32];
+    numbers.iter().flat_map(words).collect()
+}
+
+fn words_of_f32(numbers: &[f32]) -> Vec<u32> {
+    numbers.iter().map(|number| number.to_bits()).collect()
+}
+
 proptest! {
     #![proptest_config(the_same_cases_every_time(300))]
 
@@ -109,7 +121,7 @@ proptest! {
         let v: Vec<i128> = y.iter().map(|y| (y / step).round_ties_even() as i128).collect();
         prop_assert!(v.iter().all(|v| v.unsigned_abs() <= peak.into()));
         prop_assert!(!large || v.iter().any(|v| v.unsigned_abs() == u128::from(peak)), "the peak is not used");
-        let sample = &words(&memory)[..sample_words(d)];
+        let sample = &words_of_f64(&memory)[..sample_words(d)];
         let mut found = vec![0.0; h];
         project(width, packed, sample, scales, 1.0, &mut found);
         let (mut single, mut half) = (vec![0.0f32; h], vec![0.0f32; h]);
@@ -138,12 +150,12 @@ proptest! {
         prop_assert!(most / step <= f32::from(peak) && most / step > f32::from(peak) / 2.0 - 1.0);
         let integer = |words: &[u32], i: usize| (words[i / 2] >> (16 * (i % 2))) as i16;
         for (i, &y) in y.iter().enumerate() {
-            prop_assert!((f32::from(integer(words(&memory), i)) - y / step).abs() <= 0.5);
+            prop_assert!((f32::from(integer(&words_of_f32(&memory), i)) - y / step).abs() <= 0.5);
         }
         let whole: Vec<f32> = (0..d).map(|_| (rng.normal::<f32>() * 3000.0).round()).collect();
         let mut memory = whole.clone();
         let step = pack(&mut memory, 16384);
-        prop_assert!(whole.iter().enumerate().all(|(i, y)| f32::from(integer(words(&memory), i)) * step == *y));
+        prop_assert!(whole.iter().enumerate().all(|(i, y)| f32::from(integer(&words_of_f32(&memory), i)) * step == *y));
     }
 }
 

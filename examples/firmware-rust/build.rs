@@ -20,7 +20,7 @@ const DEFAULT: [&str; 16] = [
     "i8-mca-d16h32",
     "nmf-d16h32",
     "quiet-d4h6",
-    "deep-d12h16",
+    "subsets-d12h16",
     "fixed-d16h32",
     "fixed-d4h6",
 ];

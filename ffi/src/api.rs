@@ -5,9 +5,11 @@
 use crate::pointers::{create, open, put, slice, slice_mut};
 use crate::types::{SPK_API_VERSION, SPK_BLOB_VERSION, SPK_OK, TEXTS, blob_status, status, used};
 use crate::types::{SPK_ERR_SETTING, SPK_START_BEST, SPK_START_GREEDY, SPK_START_RANDOM};
+use crate::types::{SPK_STATES_ADAPTIVE, SPK_STATES_SUBSETS, SPK_STATES_TABLE};
 use crate::types::{spk_estimate, spk_gibbs, spk_info, spk_state, spk_status};
 use core::ffi::{CStr, c_char, c_void};
-use spikelet::{Blob, Engine, Estimate, Found, Gibbs, Start, gibbs_state_bytes, state_bytes};
+use spikelet::model::States;
+use spikelet::{Blob, Engine, Estimate, Gibbs, Start, State, gibbs_state_bytes, state_bytes};
 
 /// `?` on the inside, a status on the outside.
 pub(crate) fn done(result: Result<(), spk_status>) -> spk_status {
@@ -38,12 +40,19 @@ pub unsafe extern "C" fn spk_inspect(
         // SAFETY: promised by the caller, as documented above.
         let model = unsafe { parse(blob, blob_len)? }.model();
         let (shape, operations) = (model.shape, model.operations());
+        let (states_kind, expansions) = match shape.states {
+            States::Adaptive { expansions } => (SPK_STATES_ADAPTIVE, u32::from(expansions)),
+            States::Subsets => (SPK_STATES_SUBSETS, 0),
+            States::Table => (SPK_STATES_TABLE, 0),
+        };
         let found = spk_info {
             kind: shape.kind as u32,
             dims: shape.dims as u32,
             latents: shape.latents as u32,
             selected: shape.selected as u32,
             max_active: shape.max_active as u32,
+            states_kind,
+            expansions,
             states: shape.states(),
             operations: operations.total(),
             operations_loud: operations.refinement,
@@ -294,7 +303,7 @@ pub unsafe extern "C" fn spk_reset(state: *mut spk_state) -> spk_status {
     done((|| {
         // SAFETY: promised by the caller: `state` is NULL or comes from spk_init().
         let (state, arena) = unsafe { open(state)? };
-        state.found = Found::default();
+        state.state = State::default();
         arena.fill(0.0);
         Ok(())
     })())

@@ -8,7 +8,7 @@ use crate::pointers::{Header, check, create, open, put, slice, slice_mut};
 use crate::types::{SPK_ERR_LENGTH, SPK_ERR_OVERLAP, SPK_ERR_SETTING, SPK_STATE_ALIGN, spk_status, status};
 use core::ffi::{c_char, c_void};
 use spikelet::stream::{Place, STREAM_BASE, stream_bytes};
-use spikelet::{Blob, Engine, Found, Model, Stream};
+use spikelet::{Blob, Engine, State, Stream};
 
 /// One stream of sound or of sensors. Opaque; lives in memory of the caller. It may be copied or moved as bytes (to memory
 /// with the same alignment) as long as the blob stays where it is.
@@ -17,7 +17,7 @@ pub struct spk_stream {
     magic: u32,
     blob: Blob<'static>,
     engine: Engine,
-    found: Found<f32>,
+    state: State<f32>,
     place: Place,
 }
 
@@ -54,16 +54,13 @@ pub struct spk_stream_info {
     pub rate: u32,
 }
 
-/// A stream in the caller's memory, put together.
-type Opened<'a> = Stream<'a, &'a mut Found<f32>, &'a mut Place, &'a Model<'a, f32>>;
-
 /// # Safety
 /// As for [`open`].
-unsafe fn opened<'a>(stream: *mut spk_stream) -> Result<Opened<'a>, spk_status> {
+unsafe fn opened<'a>(stream: *mut spk_stream) -> Result<Stream<'a>, spk_status> {
     // SAFETY: promised by the caller.
     let (header, memory) = unsafe { open(stream)? };
-    let spk_stream { blob, engine, found, place, .. } = header;
-    Stream::over(blob, blob.model_ref(), *engine, memory, found, place).map_err(status)
+    let spk_stream { blob, engine, state, place, .. } = header;
+    Stream::over(blob, *engine, memory, state, place).map_err(status)
 }
 
 /// Bytes of memory that spk_stream_init() needs for this blob; 0 when the blob is refused (spk_inspect() says why) or no stream
@@ -99,7 +96,7 @@ pub unsafe extern "C" fn spk_stream_init(
         // SAFETY: promised by the caller, as documented above.
         unsafe {
             put(stream, core::ptr::null_mut())?;
-            let (blob, found, place) = (parse(blob, blob_len)?, Found::default(), Place::default());
+            let (blob, state, place) = (parse(blob, blob_len)?, State::default(), Place::default());
             if stream_bytes(&blob) == 0 {
                 return Err(SPK_ERR_SETTING);
             }
@@ -107,7 +104,7 @@ pub unsafe extern "C" fn spk_stream_init(
             let made = create(
                 memory,
                 memory_len,
-                spk_stream { magic: spk_stream::MAGIC, blob, engine, found, place },
+                spk_stream { magic: spk_stream::MAGIC, blob, engine, state, place },
             )?;
             opened(made)?.prepare();
             put(stream, made)
@@ -206,7 +203,7 @@ unsafe fn process<T>(
     input: *const T,
     output: *mut T,
     samples: usize,
-    run: impl FnOnce(&mut Opened<'_>, &[T], &mut [T]) -> Result<(), spikelet::Error>,
+    run: impl FnOnce(&mut Stream<'_>, &[T], &mut [T]) -> Result<(), spikelet::Error>,
 ) -> Result<(), spk_status> {
     // SAFETY: promised by the caller.
     let mut stream = unsafe { opened(stream)? };

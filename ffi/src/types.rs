@@ -2,7 +2,7 @@
 #![allow(non_camel_case_types)] // C's names
 
 use crate::pointers::Header;
-use spikelet::{BlobError, Detail, Engine, Error, Found, Inference, Model, ModelError, STATE_BASE};
+use spikelet::{BlobError, Detail, Engine, Error, Inference, Model, ModelError, STATE_BASE, State};
 
 /// Result of every call that can fail: SPK_OK or one of the negative SPK_ERR_ codes.
 /// A code never changes its meaning; spk_status_str() puts it in words.
@@ -49,7 +49,7 @@ pub const SPK_ERR_BLOB_CAPACITY: spk_status = -27;
 pub const SPK_ERR_BLOB_LEFT_OUT: spk_status = -28;
 
 /// Version of this interface: the functions, types and codes of this header.
-pub const SPK_API_VERSION: u32 = 1;
+pub const SPK_API_VERSION: u32 = 2;
 /// Version of the blob format that this library reads.
 pub const SPK_BLOB_VERSION: u32 = 1;
 /// Alignment in bytes of the memory for a state and of a blob.
@@ -64,27 +64,25 @@ pub struct spk_state {
     arena_len: u32,
     pub(crate) model: Model<'static, f32>,
     pub(crate) engine: Engine,
-    pub(crate) found: Found<f32>,
+    pub(crate) state: State<f32>,
 }
 
 impl spk_state {
     pub(crate) fn new(model: Model<'static, f32>, engine: Engine) -> Self {
         let arena_len = engine.arena_len(model.shape, Detail::Marginals) as u32;
-        Self { magic: Self::MAGIC, arena_len, model, engine, found: Found::default() }
+        Self { magic: Self::MAGIC, arena_len, model, engine, state: State::default() }
     }
 
     /// What infers the next sample; see [`used`].
-    pub(crate) fn inference<'a>(&'a mut self, arena: &'a mut [f32]) -> Result<Inferring<'a>, Error> {
-        Inference::over(&self.model, self.engine, arena, &mut self.found)
+    pub(crate) fn inference<'a>(&'a mut self, arena: &'a mut [f32]) -> Result<Inference<'a, f32>, Error> {
+        Inference::over(&self.model, self.engine, arena, &mut self.state)
     }
 }
 
-type Inferring<'a> = Inference<'a, f32, &'a mut Found<f32>, &'a Model<'a, f32>>;
-
 /// It is used where it was made: taking it out would copy it, for every sample.
 pub(crate) fn used<'x, 'a>(
-    made: &'x mut Result<Inferring<'a>, Error>,
-) -> Result<&'x mut Inferring<'a>, spk_status> {
+    made: &'x mut Result<Inference<'a, f32>, Error>,
+) -> Result<&'x mut Inference<'a, f32>, spk_status> {
     made.as_mut().map_err(|&mut error| status(error))
 }
 
@@ -104,6 +102,13 @@ impl Header for spk_state {
 const _: () = assert!(size_of::<spk_state>() <= STATE_BASE, "raise spikelet::STATE_BASE");
 const _: () =
     assert!(align_of::<spk_state>() == SPK_STATE_ALIGN && STATE_BASE.is_multiple_of(SPK_STATE_ALIGN));
+
+/// States are found by search around a greedy reference.
+pub const SPK_STATES_ADAPTIVE: u32 = 2;
+/// All states with at most `max_active` of the `selected` latents on.
+pub const SPK_STATES_SUBSETS: u32 = 0;
+/// The same, with matrices that were computed beforehand.
+pub const SPK_STATES_TABLE: u32 = 1;
 
 /// Gaussian sparse coding: sources that are off, or on with any strength, added up.
 pub const SPK_KIND_GSC: u32 = 1;
@@ -158,11 +163,15 @@ pub struct spk_info {
     pub dims: u32,
     /// H: latents, that is sources.
     pub latents: u32,
-    /// H': latents preselected for each sample.
+    /// H': latents preselected for each sample; candidates at most with SPK_STATES_ADAPTIVE.
     pub selected: u32,
     /// gamma: most latents that are on in one state.
     pub max_active: u32,
-    /// States looked at per sample.
+    /// One of SPK_STATES_: which states are looked at.
+    pub states_kind: u32,
+    /// SPK_STATES_ADAPTIVE: states whose neighbours are looked at, at most; 0 otherwise.
+    pub expansions: u32,
+    /// States looked at per sample, at most.
     pub states: u64,
     /// Bound on the multiply-adds per sample; a sample far above the noise may take `operations_loud` more.
     pub operations: u64,

@@ -43,6 +43,7 @@ fn row([d, h, selected, max_active]: [usize; 4]) {
         singletons: true,
         selection: SelectionName::Singleton,
         states: None,
+        expansions: Options::EXPANSIONS,
         gram: GramName::Stored,
     };
     let y = MatRef::from_row_major_slice(&data, POINTS, d);

@@ -5,7 +5,7 @@ use crate::parameters::SlabCov;
 use crate::prepare::Prepared;
 use spikelet::blob::{ALIGN, ENTRY_LEN, HEADER_LEN, MAGIC, Slab, VERSION, crc32};
 use spikelet::frame::Frame;
-use spikelet::model::{Dictionary, Noise, Selection, States};
+use spikelet::model::{Dictionary, FixedLatent, Noise, Selection, States};
 
 /// What a blob says about its model beside the numbers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,11 +85,11 @@ pub fn write<'a>(
         }
         Selection::Bound => 3,
     };
-    if let States::Table(table) = model.states {
+    if let Some(table) = model.table {
         sections.push((b"STAT", bytes(table.records)));
     }
     if let Some(latents) = model.fixed {
-        sections.push((b"FIXD", latents.iter().flatten().flat_map(|number| number.to_le_bytes()).collect()));
+        sections.push((b"FIXD", latents.iter().flat_map(fixed_bytes).collect()));
     }
     sections.extend(about.frame.map(|frame| (b"fram", frame.bytes().to_vec())));
     if !about.gains.is_empty() {
@@ -112,7 +112,11 @@ pub fn write<'a>(
         Noise::Diagonal(_) => 1,
         Noise::Full(_) => 2,
     };
-    let states_code = u8::from(matches!(model.states, States::Table(_)));
+    let (states_code, expansions) = match model.shape.states {
+        States::Subsets => (0, 0),
+        States::Table => (1, 0),
+        States::Adaptive { expansions } => (2, expansions),
+    };
 
     // Filled in order; bytes 8..16 (length, checksum) at the end.
     let mut blob = Vec::new();
@@ -127,7 +131,8 @@ pub fn write<'a>(
     blob.extend((shape.max_active as u16).to_le_bytes());
     blob.extend(model.log_norm.to_le_bytes());
     blob.extend((sections.len() as u32).to_le_bytes());
-    blob.extend([0; 4]);
+    blob.extend(expansions.to_le_bytes());
+    blob.extend([0; 2]);
     let mut offset = HEADER_LEN + ENTRY_LEN * sections.len();
     for (tag, content) in &sections {
         blob.extend(*tag);
@@ -149,6 +154,11 @@ pub fn write<'a>(
     let crc = crc32(&blob[16..]).to_le_bytes();
     blob[12..16].copy_from_slice(&crc);
     Ok(blob)
+}
+
+fn fixed_bytes(latent: &FixedLatent) -> Vec<u8> {
+    let &FixedLatent { scale, exponent, offset, logit, pull, least } = latent;
+    [scale, exponent, offset, logit, pull, least].iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 fn bytes(values: &[f32]) -> Vec<u8> {

@@ -1,37 +1,35 @@
-//! What a model costs on a core, before there is any firmware: instructions of a sample, bytes of flash and stack.
+//! What a model costs on a core, before there is any firmware.
 //!
-//! Instructions are a weighted sum of counts (`counts`), stage by stage; the weights were fitted to firmware under an
-//! emulator that counts instructions (`tests/cost --fit` writes `table`, `tests/cost --predict` holds it against
-//! shapes it was not fitted to). The counts of a sample are averages over samples that the model itself draws
-//! ([`draw()`]).
-//!
-//! What was not fitted is not guessed: scores other than a kind's own, chains that start at the best of all states. What is
-//! larger than all that was fitted is predicted, and said to be so ([`Prediction::beyond`]).
+//! Samples are inferred here, by the same code as on a device, which counts its operations ([`spikelet::counts`]); a table of
+//! weights, instructions for each core and operation, turns counts into instructions. The weights are fitted to counts and
+//! instructions of other models, measured under an emulator: `tests/cost --fit` writes `predict/weights.csv`, and `tests/cost
+//! --predict` says how near predictions come to models that were not fitted.
 
-mod counts;
 mod draw;
-mod table;
 
 use crate::{Error, Result};
-use spikelet::model::{Dictionary, Kind, Model, Selection, Width};
-use spikelet::{Engine, Start};
+use spikelet::counts::{Count, Counts, take};
+use spikelet::frame::Form;
+use spikelet::mdct::Mdct;
+use spikelet::model::{Dictionary, States};
+use spikelet::{Blob, Detail, Engine, Inference, Kind, Model, Stream};
+use std::ops::Range;
 
-pub use counts::{Counts, Method, OfSample, Way};
-pub use draw::{draw, is_loud};
+pub use draw::draw;
 
-/// Samples that a prediction is made of.
-pub const SAMPLES: u64 = 100;
-/// What they are drawn with.
+/// Lines `core,what,number`.
+const TABLE: &str = include_str!("predict/weights.csv");
+
+/// What the dearest sample of those drawn is multiplied with: one that was not drawn may take more.
+pub const MARGIN: f64 = 1.25;
+
+/// Samples that are drawn, and those that are made louder: ten to a thousand times.
+const DRAWN: u64 = 120;
+const LOUD: u64 = 60;
+/// Blocks of a stream.
+const BLOCKS: usize = 6;
+/// What random numbers depend on.
 pub const SEED: u64 = 1;
-/// A larger share of loud samples makes a prediction uncertain where latents have a slab and all states are walked: how often
-/// the reference of such a sample is improved depends on the sample, and single shapes are off by 40 %.
-const MOST_LOUD: f64 = 0.1;
-/// States of all of these samples together that are looked at, at most: fewer samples of large models.
-const PATIENCE: u64 = 4_000_000;
-/// The same for multiply-adds of draws.
-const PATIENCE_OF_DRAWS: u64 = 1_000_000_000;
-/// Fewer say little about an average.
-const FEWEST_SAMPLES: u64 = 10;
 
 /// A processor core.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,44 +68,58 @@ impl Core {
     pub fn find(name: &str) -> Option<Self> {
         CORES.into_iter().find(|core| core.name == name || core.short == name)
     }
-}
 
-/// Weights of the counts of one kind of model on one core.
-#[derive(Clone, Copy, Debug)]
-pub struct Weights {
-    /// [`Core::measured_as`].
-    pub core: &'static str,
-    /// As in a blob.
-    pub kind: Kind,
-    /// Of the integers of its dictionary, if it is one of integers.
-    pub width: Option<Width>,
-    /// How posteriors are found.
-    pub method: Method,
-    /// Instructions for each count.
-    pub projection: &'static [f64],
-    /// Instructions for each count.
-    pub selection: &'static [f64],
-    /// Instructions for each count, of most samples.
-    pub walked: &'static [f64],
-    /// Of those that are loud, where that changes much.
-    pub loud: &'static [f64],
-    /// Of the dearest of all, as if it had as many counts as it can: above all that were measured.
-    pub worst: &'static [f64],
-    /// Bytes for each count, above all that were measured.
-    pub stack: &'static [f64],
-    /// Flash of a library for this kind and method alone, as far as setting up and `spk_process` need it, in bytes.
-    pub text_bytes: u32,
-    /// The shapes it was fitted to: the smallest and the largest of [`Counts::sizes`].
-    pub range: &'static [[u64; 2]],
-}
-
-impl Weights {
-    fn of_way(&self, way: Way) -> &'static [f64] {
-        match way {
-            Way::Walked => self.walked,
-            Way::Loud => self.loud,
-        }
+    /// An entry of the table.
+    fn entry(&self, what: &str) -> Option<f64> {
+        let mut lines = TABLE.lines().map(|line| line.split(','));
+        lines.find_map(|mut words| {
+            let is_it = words.next() == Some(self.measured_as()) && words.next() == Some(what);
+            words.next().filter(|_| is_it)?.parse().ok()
+        })
     }
+
+    /// Instructions of every operation; none of those that were not measured.
+    pub fn weights(&self) -> Vec<Option<f64>> {
+        Count::ALL.iter().map(|count| self.entry(count.name())).collect()
+    }
+}
+
+/// Counts of the three stages of a sample.
+pub fn count(inference: &mut Inference<'_, f32>, sample: &[f32]) -> Result<[Counts; 3]> {
+    take();
+    let refused = |error| Error::run(error, "a sample that the model draws", "rescale data and dictionary");
+    inference.project(sample).map_err(refused)?;
+    let projection = take();
+    inference.select();
+    let selection = take();
+    inference.posterior().map_err(refused)?;
+    Ok([projection, selection, take()])
+}
+
+/// Counts of every block of a stream, as many samples as it works on at once.
+pub fn count_blocks(blob: &Blob<'_>, engine: Engine, signal: &[f32]) -> Result<Vec<Counts>> {
+    let mut memory = vec![0.0; Stream::memory_len_for(blob, &engine)];
+    let refused = |error| Error::run(error, "the stream of the model", "leave --clock away");
+    let mut stream = Stream::new(*blob, engine, &mut memory).map_err(refused)?;
+    let mut out = vec![0.0; stream.hop() * stream.groups()];
+    let blocks = signal.chunks_exact(stream.hop() * stream.channels()).map(|block| {
+        take();
+        // What could not be inferred was worked on all the same.
+        let _ = stream.process(block, &mut out);
+        take()
+    });
+    Ok(blocks.collect())
+}
+
+/// Number `number` of the samples that a model is measured with: drawn, or so many times one.
+pub fn loud(model: &Model<'_, f32>, number: u64) -> Vec<f32> {
+    let factor = 10f32.powi(1 + (number % 3) as i32);
+    draw(model, SEED, number).into_iter().map(|y| y * factor).collect()
+}
+
+/// Weighted counts.
+pub fn dot(weights: &[Option<f64>], counts: impl IntoIterator<Item = f64>) -> f64 {
+    weights.iter().zip(counts).map(|(weight, count)| weight.unwrap_or(0.0) * count).sum()
 }
 
 /// What a model takes on one core.
@@ -117,8 +129,10 @@ pub struct Prediction {
     pub core: Core,
     /// Instructions of an average sample: projection, selection, posterior.
     pub stages: [f64; 3],
-    /// Instructions of the dearest sample, however loud.
+    /// Instructions of the dearest sample, however loud: [`MARGIN`] times that of those tried.
     pub worst: f64,
+    /// Instructions of a stream for each point: inference, transform, windows.
+    pub streamed: Option<f64>,
     /// Flash for code, in bytes.
     pub text_bytes: u32,
     /// RAM of a stream, in bytes.
@@ -136,142 +150,211 @@ impl Prediction {
     }
 }
 
-/// What there is to predict from.
+/// Predictions for one model.
 #[derive(Clone, Debug)]
 pub struct Predictor {
-    counts: Counts,
-    samples: Vec<OfSample>,
-    weights: Vec<Weights>,
+    /// Means of the samples' counts, by stage.
+    stages: [Vec<f64>; 3],
+    /// Every sample, the loud ones too.
+    samples: Vec<Counts>,
+    loud: f64,
+    /// What a stream counts beside inference, for each point.
+    beside: Option<Vec<f64>>,
+    sizes: [(&'static str, usize); 3],
     arena_bytes: usize,
+    method: String,
+    features: Vec<&'static str>,
 }
 
-impl Predictor {
-    /// Draws samples of the model and counts what they take; the error says why nothing can be predicted.
-    ///
-    /// ```
-    /// use spikelet::{Engine, Gibbs, Kind};
-    /// use spikelet_trainer::predict::{Core, Predictor};
-    /// let model = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().model();
-    /// let on = |engine| Predictor::new(&model, engine).unwrap().on(Core::find("m4f").unwrap()).unwrap();
-    /// let found = on(Engine::Truncated);
-    /// assert!(found.instructions() < 5000.0 && found.worst > found.instructions());
-    /// let drawn = on(Engine::Gibbs(Gibbs::new(Kind::Gsc, 50)));
-    /// assert!(drawn.instructions() > 5.0 * found.instructions());
-    /// ```
-    pub fn new(model: &Model<'_, f32>, engine: Engine) -> Result<Self> {
-        let count = match engine {
-            Engine::Truncated => (PATIENCE / model.shape.states().max(1)).min(SAMPLES),
-            Engine::Gibbs(settings) => {
-                let each = model.gibbs_operations(&settings).total().max(1);
-                (PATIENCE_OF_DRAWS / each).clamp(FEWEST_SAMPLES, SAMPLES)
+fn mean(all: &[Counts], per: f64) -> Vec<f64> {
+    let sum = |i: usize| all.iter().map(|counts| counts[i] as f64).sum::<f64>();
+    (0..Count::ALL.len()).map(|i| sum(i) / per).collect()
+}
+
+fn inference<'m>(
+    model: &Model<'m, f32>,
+    engine: Engine,
+    memory: &'m mut Vec<f32>,
+) -> Result<Inference<'m, f32>> {
+    memory.resize(engine.arena_len(model.shape, Detail::Marginals), 0.0);
+    let refused = |error| Error::run(error, "the model", "choose another engine");
+    Inference::with_engine(*model, memory, Detail::Marginals, engine).map_err(refused)
+}
+
+/// A signal of all channels whose coefficients are draws.
+fn synthesized(blob: &Blob<'_>, bins: usize, channels: usize) -> Vec<f32> {
+    let mut table = vec![0.0; Mdct::table_len(bins)];
+    Mdct::prepare(&mut table);
+    let gain = |bin: usize| blob.gains().get(bin).copied().unwrap_or(1.0);
+    let mut signal = vec![0.0; (BLOCKS + 1) * bins * channels];
+    for block in 0..BLOCKS {
+        let point = |bin: usize| draw(&blob.model(), SEED, (block * bins + bin) as u64);
+        let points: Vec<_> = (0..bins).map(point).collect();
+        for channel in 0..channels {
+            let coefficients = points.iter().enumerate().map(|(bin, point)| point[channel] / gain(bin));
+            let mut both = vec![0.0; 2 * bins];
+            let (older, newer) = both.split_at_mut(bins);
+            Mdct::over(&table).inverse(&mut coefficients.collect::<Vec<_>>(), older, newer);
+            for (n, y) in both.into_iter().enumerate() {
+                signal[(block * bins + n) * channels + channel] += y;
             }
-        };
-        if count < FEWEST_SAMPLES {
-            let what = format!("{} states are too many to predict what a sample costs", model.shape.states());
-            let advice = "use a smaller --selected or --max-active, or --engine gibbs";
-            return Err(Error::input(what, "the model", advice));
         }
-        Self::of_first(count, model, engine)
+    }
+    signal
+}
+
+/// Kind and engine, as the table calls them.
+pub fn method(model: &Model<'_, f32>, engine: Engine) -> String {
+    let states = match (engine, model.shape.states) {
+        (Engine::Gibbs(_), _) => "gibbs",
+        _ if model.fixed.is_some() => "fixed",
+        (_, States::Adaptive { .. }) => "adaptive",
+        (_, States::Subsets) => "subsets",
+        (_, States::Table) => "table",
+    };
+    format!("{}-{states}", model.shape.kind.spec().name)
+}
+
+/// The draws that are the points of a block, by its number.
+type PointsOfBlock = Box<dyn Fn(usize) -> Range<usize>>;
+
+impl Predictor {
+    /// For samples as the model itself draws them.
+    pub fn new(model: &Model<'_, f32>, engine: Engine) -> Result<Self> {
+        // Chains take long, and have many draws in one sample.
+        let share = if matches!(engine, Engine::Gibbs(_)) { 6 } else { 1 };
+        Self::of_samples(model, engine, (0..DRAWN / share).map(|number| draw(model, SEED, number)))
     }
 
-    /// The same from the first `count` samples that the model draws.
-    pub fn of_first(count: u64, model: &Model<'_, f32>, engine: Engine) -> Result<Self> {
-        if let Some(what) = not_fitted(model, engine) {
-            let advice = "measure it: examples/firmware-rust says how to put a model in firmware";
-            return Err(Error::input(format_args!("no cost is known of {what}"), "the model", advice));
-        }
-        let (counts, mut memory) = (Counts::new(model, engine), Vec::new());
-        let mut inference = counts.inference(model, &mut memory)?;
-        let samples: Result<Vec<_>> =
-            (0..count).map(|number| counts.of_sample(&mut inference, &draw(model, SEED, number))).collect();
-        let weights = weights(model, engine).copied().collect();
-        Ok(Self { counts, samples: samples?, weights, arena_bytes: engine.state_bytes(model.shape) })
-    }
-
-    /// The share of loud samples.
-    pub fn loud(&self) -> f64 {
-        self.samples.iter().filter(|sample| sample.way == Way::Loud).count() as f64
-            / self.samples.len() as f64
-    }
-
-    /// On this core.
-    pub fn on(&self, core: Core) -> Option<Prediction> {
-        let weights = self.weights.iter().find(|weights| weights.core == core.measured_as())?;
-        let counts = &self.counts;
-        let posteriors = self.samples.iter().map(|sample| dot(weights.of_way(sample.way), &sample.counts));
-        let posterior = posteriors.clone().sum::<f64>() / self.samples.len() as f64;
-        // Far from all that was measured, what was fitted to the dearest may lie below a sample.
-        let dearest = posteriors.fold(dot(weights.worst, &counts.most), f64::max);
-        let stages = [
-            dot(weights.projection, &counts.projection),
-            dot(weights.selection, &counts.selection),
-            posterior,
-        ];
-        let worst = stages[0] + stages[1] + dearest;
-        Some(Prediction {
-            core,
+    /// For other samples.
+    pub fn of_samples(
+        model: &Model<'_, f32>,
+        engine: Engine,
+        samples: impl Iterator<Item = Vec<f32>>,
+    ) -> Result<Self> {
+        let mut memory = Vec::new();
+        let mut inference = inference(model, engine, &mut memory)?;
+        let own: Vec<[Counts; 3]> = samples.map(|y| count(&mut inference, &y)).collect::<Result<_>>()?;
+        let stages = [0, 1, 2].map(|stage| {
+            let of_stage: Vec<Counts> = own.iter().map(|counts| counts[stage]).collect();
+            mean(&of_stage, own.len().max(1) as f64)
+        });
+        let total = |counts: &[Counts; 3]| std::array::from_fn(|i| counts.iter().map(|of| of[i]).sum());
+        let mut samples: Vec<Counts> = own.iter().map(total).collect();
+        let is_loud = |counts: &&Counts| counts[Count::Refined as usize] > 0;
+        let loud_share = samples.iter().filter(is_loud).count() as f64 / samples.len().max(1) as f64;
+        let tries = if matches!(engine, Engine::Gibbs(_)) { LOUD / 6 } else { LOUD };
+        // Some are too loud to be inferred at all.
+        let tried = (0..tries).filter_map(|number| count(&mut inference, &loud(model, number)).ok());
+        samples.extend(tried.map(|counts| total(&counts)));
+        let shape = model.shape;
+        Ok(Self {
             stages,
-            worst,
-            text_bytes: weights.text_bytes,
-            arena_bytes: self.arena_bytes,
-            stack_bytes: dot(weights.stack, &counts.stack).ceil() as u32,
-            beyond: self.beyond(weights),
+            samples,
+            loud: loud_share,
+            beside: None,
+            sizes: [("dimensions", shape.dims), ("latents", shape.latents), ("selected", shape.selected)],
+            arena_bytes: engine.state_bytes(shape),
+            method: method(model, engine),
+            features: features(model, engine),
         })
     }
 
-    /// What is unlike all that was measured.
-    fn beyond(&self, weights: &Weights) -> Option<String> {
-        let sizes = self.counts.sizes.iter().zip(weights.range);
-        let far = { sizes }.find_map(|(&(name, size), &[least, most])| {
-            let is_like = (least..=most).contains(&size);
-            (!is_like).then(|| format!("{size} {name}, where {least} to {most} were measured"))
-        });
-        let is_uncertain = weights.kind.has_slab() && weights.method == Method::Grown;
-        let is_loud = is_uncertain && self.loud() > MOST_LOUD;
-        far.or_else(|| is_loud.then(|| "many samples of its own are loud".into()))
-    }
-}
-
-fn weights(model: &Model<'_, f32>, engine: Engine) -> impl Iterator<Item = &'static Weights> + use<> {
-    let (kind, width, method) = (model.shape.kind, width(model), Method::of(model, engine));
-    { table::WEIGHTS.iter() }
-        .filter(move |weights| weights.kind == kind && weights.width == width && weights.method == method)
-}
-
-fn width(model: &Model<'_, f32>) -> Option<Width> {
-    match model.dictionary {
-        Dictionary::Float(_) => None,
-        Dictionary::Integer(integers) => Some(integers.width),
-    }
-}
-
-/// Why nothing is known of a model, in words that follow "no cost is known of".
-fn not_fitted(model: &Model<'_, f32>, engine: Engine) -> Option<String> {
-    let kind = model.shape.kind;
-    if weights(model, engine).next().is_none() {
-        let integers = if width(model).is_some() { ", whose dictionary is one of integers" } else { "" };
-        let method = match Method::of(model, engine) {
-            Method::Fixed => ", inferred in integers",
-            Method::Kept => "",
-            Method::Grown => ", with as many states",
-            Method::Table => ", whose states are in a table",
-            Method::Chains => ", sampled",
+    /// And for a stream, if there is a transform or there are windows: what these take is not part of a sample.
+    pub fn with_stream(mut self, blob: &Blob<'_>, engine: Engine) -> Result<Self> {
+        let model = blob.model();
+        // A signal, and the draws that are the points of a block.
+        let (signal, points): (Vec<f32>, PointsOfBlock) = match blob.frame().map(|f| f.form) {
+            Some(Form::Transform { bins, channels }) => {
+                let [bins, channels] = [bins, channels].map(|n| n as usize);
+                let points = move |block: usize| block.saturating_sub(1) * bins..block * bins;
+                (synthesized(blob, bins, channels), Box::new(points))
+            }
+            Some(Form::Windows { length, hop }) => {
+                let [length, hop] = [length, hop].map(|n| n as usize);
+                // The windows between two draws are none.
+                let points = move |block: usize| match (block + 1) * hop {
+                    end if end % length == 0 => end / length - 1..end / length,
+                    _ => 0..0,
+                };
+                let draws = (0..BLOCKS * hop).flat_map(|number| draw(&model, SEED, number as u64));
+                (draws.collect(), Box::new(points))
+            }
+            _ => return Ok(self),
         };
-        return Some(format!("models of kind {}{integers}{method}", format!("{kind:?}").to_lowercase()));
+        let mut memory = Vec::new();
+        let mut inference = inference(&model, engine, &mut memory)?;
+        let (mut whole, mut alone) = (Vec::new(), Vec::new());
+        for (block, counts) in count_blocks(blob, engine, &signal)?.into_iter().enumerate() {
+            let points = points(block);
+            whole.extend((!points.is_empty()).then_some(counts));
+            for number in points {
+                alone.extend(count(&mut inference, &draw(&model, SEED, number as u64))?);
+            }
+        }
+        let per = alone.len().max(1) as f64 / 3.0;
+        let beside = mean(&whole, per).into_iter().zip(mean(&alone, per)).map(|(all, part)| all - part);
+        self.beside = Some(beside.collect());
+        Ok(self)
     }
-    if matches!(engine, Engine::Gibbs(settings) if settings.start == Start::Best) {
-        return Some("chains that start at the best of all states".into());
+
+    /// The share of the samples drawn that were refined.
+    pub fn loud(&self) -> f64 {
+        self.loud
     }
-    let is_own = match kind {
-        Kind::Gsc => matches!(model.selection, Selection::Singleton),
-        Kind::Bsc | Kind::Ssmca => matches!(model.selection, Selection::Cosine { .. }),
-        _ => matches!(model.selection, Selection::Bound),
-    };
-    (!is_own).then(|| "this way of preselecting".into())
+
+    /// What it costs on a core; nothing if that was not measured.
+    pub fn on(&self, core: Core) -> Option<Prediction> {
+        let weights = core.weights();
+        if weights.iter().all(Option::is_none) {
+            return None;
+        }
+        let of = |counts: &Counts| dot(&weights, counts.iter().map(|&count| count as f64));
+        let text = |feature: &&str| core.entry(&format!("text:{feature}"));
+        let stack = core.entry(&format!("stack:{}", self.method)).or(core.entry("stack:most"));
+        let stages = [0, 1, 2].map(|stage| dot(&weights, self.stages[stage].iter().copied()));
+        let beside = self.beside.as_ref().map(|counts| dot(&weights, counts.iter().copied()));
+        Some(Prediction {
+            core,
+            stages,
+            worst: MARGIN * self.samples.iter().map(of).fold(0.0, f64::max),
+            streamed: beside.map(|beside| stages.iter().sum::<f64>() + beside),
+            text_bytes: self.features.iter().filter_map(text).sum::<f64>() as u32,
+            arena_bytes: self.arena_bytes,
+            stack_bytes: stack.unwrap_or_default() as u32,
+            beyond: self.beyond(core, &weights),
+        })
+    }
+
+    fn beyond(&self, core: Core, weights: &[Option<f64>]) -> Option<String> {
+        let larger = self.sizes.iter().find_map(|(what, size)| {
+            let most = core.entry(&format!("most:{what}"))?;
+            (*size as f64 > most).then(|| format!("{size} {what}, where {most} were measured"))
+        });
+        let unknown = Count::ALL.iter().zip(weights).find_map(|(count, weight)| {
+            let is_counted = self.samples.iter().any(|counts| counts[*count as usize] > 0);
+            (weight.is_none() && is_counted)
+                .then(|| format!("what \"{}\" takes was not measured", count.name()))
+        });
+        unknown.or(larger)
+    }
 }
 
-/// Instructions, from their weights and counts.
-pub fn dot(weights: &[f64], counts: &[f64]) -> f64 {
-    debug_assert_eq!(weights.len(), counts.len(), "weights of other counts: fit again");
-    weights.iter().zip(counts).map(|(weight, count)| weight * count).sum()
+/// The parts of the library that a model needs.
+fn features(model: &Model<'_, f32>, engine: Engine) -> Vec<&'static str> {
+    let kind = model.shape.kind;
+    let mut features = vec![kind.spec().feature];
+    if model.fixed.is_some() {
+        features.push("fixed-point");
+    } else if matches!(model.dictionary, Dictionary::Integer(_)) {
+        features.push("integers");
+    }
+    match engine {
+        Engine::Gibbs(_) if kind != Kind::Ssmca => features.push("gibbs"),
+        Engine::Truncated if !matches!(model.shape.states, States::Adaptive { .. }) => {
+            features.push("subsets")
+        }
+        _ => {}
+    }
+    features
 }

@@ -43,7 +43,7 @@ pub struct Prepared<T> {
     pub(crate) score_offset: Vec<T>,
     pub(crate) gram: Option<Vec<T>>,
     pub(crate) selection: Scores<T>,
-    pub(crate) states: Option<Vec<T>>,
+    table: Option<Vec<T>>,
     fixed: Option<Vec<FixedLatent>>,
     log_norm: T,
 }
@@ -119,8 +119,11 @@ impl<T: Real> Prepared<T> {
         let beta = 1.0 / temperature;
         let kind = parameters.kind.kind();
         let (d, h) = (parameters.dims, parameters.latents);
-        let Options { selected, max_active, singletons, .. } = *options;
-        let shape = Shape { kind, dims: d, latents: h, selected, max_active, singletons };
+        let full_slab = kind.has_slab() && matches!(parameters.slab_cov, SlabCov::Full(_));
+        let states = states_of(options, kind, full_slab)?;
+        let Options { selected, max_active, .. } = *options;
+        let singletons = options.singletons && !matches!(states, States::Adaptive { .. });
+        let shape = Shape { kind, dims: d, latents: h, selected, max_active, singletons, states };
         check_truncation(shape)?;
         check_selection(parameters, options.selection)?;
         let (noise, noise_kind, log_det_noise) = noise(&parameters.noise, d)?;
@@ -137,12 +140,7 @@ impl<T: Real> Prepared<T> {
                 noise_kind == NoiseKind::Full || bytes <= SMALL_GRAM_BYTES.max(d * h * 4)
             }
         };
-        if kind != Kind::Gsc && options.states == Some(StatesName::Table) {
-            let what = format!("the states of a model of kind {} have no matrices", parameters.kind.name());
-            return Err(Error::input(what, "--states table", "leave the flag away"));
-        }
-        let full_slab = kind.has_slab() && matches!(parameters.slab_cov, SlabCov::Full(_));
-        let wants_table = full_slab || options.states == Some(StatesName::Table);
+        let wants_table = states == States::Table;
         // The whole matrix of 65535 latents would take 34 GB, so it is not made where nothing needs it.
         let (gram, diagonal) = if keep_gram || wants_table || h <= LARGE_GRAM {
             let gram = gram(parameters)?;
@@ -155,20 +153,7 @@ impl<T: Real> Prepared<T> {
         if let (SlabCov::Full(psi), true) = (&parameters.slab_cov, full_slab) {
             cholesky_inverse(psi, h).ok_or_else(|| not_definite("psi2"))?;
         }
-        let states = match (options.states, full_slab) {
-            (Some(StatesName::Grown), true) => {
-                let advice = "use --states table, or a diagonal slab";
-                return Err(Error::input(
-                    "a full slab cannot be grown along the walk",
-                    "--states grown",
-                    advice,
-                ));
-            }
-            (Some(StatesName::Table), _) | (None, true) => {
-                Some(state_table(parameters, &gram, max_active, beta)?)
-            }
-            _ => None,
-        };
+        let table = wants_table.then(|| state_table(parameters, &gram, max_active, beta)).transpose()?;
         let selection = match options.selection {
             SelectionName::Singleton => Scores::Singleton,
             SelectionName::Independent => {
@@ -200,7 +185,7 @@ impl<T: Real> Prepared<T> {
             score_offset: diagonal.iter().zip(&variances).map(offset).map(T::from_f64).collect(),
             gram: keep_gram.then(|| (0..h).flat_map(|i| round(&gram[i * h..=i * h + i])).collect()),
             selection,
-            states: states.map(|records| round(&records)),
+            table: table.map(|records| round(&records)),
             fixed: None,
             log_norm: T::from_f64(log_norm),
         };
@@ -236,10 +221,7 @@ impl<T: Real> Prepared<T> {
                 Scores::Cosine { scale } => Selection::Cosine { scale },
                 Scores::Bound => Selection::Bound,
             },
-            states: match &self.states {
-                None => States::Grown,
-                Some(records) => States::Table(StateTable { records, full_slab: self.full_slab }),
-            },
+            table: self.table.as_ref().map(|records| StateTable { records, full_slab: self.full_slab }),
             fixed: self.fixed.as_deref(),
             log_norm: self.log_norm,
         })
@@ -250,6 +232,24 @@ impl<T: Real> Prepared<T> {
             }
             other => Error::input(other, "the model", "change the sizes"),
         })
+    }
+}
+
+/// Which states a model has.
+pub(crate) fn states_of(options: &Options, kind: Kind, full_slab: bool) -> Result<States> {
+    if kind != Kind::Gsc && options.states == Some(StatesName::Table) {
+        let what = format!("the states of a model of kind {} have no matrices", kind.spec().name);
+        return Err(Error::input(what, "--states table", "leave the flag away"));
+    }
+    let expansions = u16::try_from(options.expansions).unwrap_or(u16::MAX);
+    match (options.states, full_slab) {
+        (Some(StatesName::Table), _) | (None, true) => Ok(States::Table),
+        (Some(_), true) => {
+            let what = "a slab with correlations needs its states' matrices beforehand";
+            Err(Error::input(what, "--states", "use --states table, or a diagonal slab"))
+        }
+        (Some(StatesName::Adaptive), false) => Ok(States::Adaptive { expansions }),
+        (Some(StatesName::Subsets) | None, false) => Ok(States::Subsets),
     }
 }
 

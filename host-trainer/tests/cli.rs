@@ -152,14 +152,21 @@ fn a_reader_that_leaves_is_no_failure() {
 }
 
 #[test]
-fn defaults_are_exact_for_few_latents_and_truncated_for_many() {
+fn defaults_are_adaptive_and_subsets_exact_for_few_latents() {
     let desk = Desk::with_model();
     desk.array("wide.npy", &[2, 100], &(0..200).map(|i| f64::from(i).sin()).collect::<Vec<_>>());
-    desk.good("import --model gsc --w wide.npy --sigma2 0.01 --out wide.spk");
-    for (model, expected) in [("model.spk", [6, 6, 64]), ("wide.spk", [8, 3, 93 + 92])] {
-        let json: serde_json::Value =
-            serde_json::from_str(&desk.good(&format!("inspect {model} --json"))).unwrap();
-        assert_eq!(["selected", "max_active", "states"].map(|key| json[key].as_u64().unwrap()), expected);
+    // Adaptive: four expansions of as many candidates, and the reference.
+    for (w, states, expected) in [
+        ("W.npy", "", [6, 6, 1 + 4 * 6]),
+        ("wide.npy", "", [20, 12, 1 + 4 * 20]),
+        ("wide.npy", "--expansions 2", [20, 12, 1 + 2 * 20]),
+        ("W.npy", "--states subsets", [6, 6, 64]),
+        ("wide.npy", "--states subsets", [8, 3, 93 + 92]),
+    ] {
+        desk.good(&format!("import --model gsc --w {w} --sigma2 0.01 {states} --out m.spk"));
+        let json: serde_json::Value = serde_json::from_str(&desk.good("inspect m.spk --json")).unwrap();
+        let sizes = ["selected", "max_active", "states"].map(|key| json[key].as_u64().unwrap());
+        assert_eq!(sizes, expected, "{w} {states}");
     }
 }
 
@@ -182,27 +189,169 @@ fn inspect_names_what_the_contract_names() {
     assert!(!human.contains('{'));
 }
 
-/// What inspect says about the other way to make the states is what that way costs when it is chosen.
 #[test]
-fn inspect_foretells_the_other_source_of_states() {
+fn inspect_names_the_source_of_states() {
     let desk = Desk::with_model();
-    desk.good("import --model gsc --w W.npy --sigma2 0.01 --states table --out table.spk");
-    let inspect = |model: &str| -> serde_json::Value {
-        serde_json::from_str(&desk.good(&format!("inspect {model} --json"))).unwrap()
-    };
-    let (grown, table) = (inspect("model.spk"), inspect("table.spk"));
-    assert_eq!((&grown["state_source"], &table["state_source"]), (&"grown".into(), &"table".into()));
-    for key in ["grown", "table"] {
-        assert_eq!(grown[key], table[key]);
+    let psi: Vec<f64> = (0..36).map(|i| if i % 7 == 0 { 1.0 } else { 0.1 }).collect();
+    desk.array("psi.npy", &[6, 6], &psi);
+    for (flags, source) in [
+        ("", "adaptive"),
+        ("--states adaptive", "adaptive"),
+        ("--states subsets", "subsets"),
+        ("--states table", "table"),
+        // A full slab has only one way; these flags are about the papers' sets.
+        ("--psi2 psi.npy", "table"),
+        ("--no-singletons", "subsets"),
+        ("--selection independent", "subsets"),
+    ] {
+        desk.good(&format!("import --model gsc --w W.npy --sigma2 0.01 {flags} --out m.spk"));
+        let json: serde_json::Value = serde_json::from_str(&desk.good("inspect m.spk --json")).unwrap();
+        assert_eq!(json["state_source"], source, "{flags}");
+        assert!(json.get("grown").is_none() && json.get("table").is_none(), "{flags}");
     }
-    for (model, key) in [(&grown, "grown"), (&table, "table")] {
-        assert_eq!(model[key]["blob_bytes"], model["blob_bytes"]);
-        assert_eq!(model[key]["operations"], model["operations"]);
+}
+
+/// The states that infer lists, and the posterior over exactly these.
+mod states {
+    use super::*;
+    use spikelet_trainer::data::Array;
+
+    fn read(desk: &Desk, folder: &str, name: &str) -> Array {
+        read_array(desk.path(folder).join(name)).unwrap()
     }
-    // A full slab has only one way.
-    desk.array("psi.npy", &[6, 6], &(0..36).map(|i| if i % 7 == 0 { 1.0 } else { 0.1 }).collect::<Vec<_>>());
-    desk.good("import --model gsc --w W.npy --sigma2 0.01 --psi2 psi.npy --out full.spk");
-    assert!(inspect("full.spk")["grown"].is_null());
+
+    /// Latents of a mask over a row of selected.npy.
+    fn latents(mask: f64, row: &[f64]) -> Vec<usize> {
+        let mask = mask as u64;
+        (0..64).filter(|bit| mask >> bit & 1 == 1).map(|bit| row[bit] as usize).collect()
+    }
+
+    /// ln p(y, s) of spike-and-slab latents with mu = 0, psi = 1, without what all states share: -1/2 (ln det M - v^T M^-1 v)
+    /// over the latents that are on, by elimination.
+    fn joint(w: &[f64], h: usize, y: &[f64], noise: f64, logit: f64, on: &[usize]) -> f64 {
+        let entry = |d: usize, i: usize| w[d * h + i];
+        let k = on.len();
+        let mut m: Vec<Vec<f64>> = on
+            .iter()
+            .map(|&a| {
+                let g = |&b: &usize| (0..y.len()).map(|d| entry(d, a) * entry(d, b)).sum::<f64>() / noise;
+                let own = (0..y.len()).map(|d| entry(d, a) * y[d]).sum::<f64>() / noise;
+                on.iter().map(|b| g(b) + f64::from(u8::from(a == *b))).chain([own]).collect()
+            })
+            .collect();
+        let mut sum = logit * k as f64;
+        for p in 0..k {
+            let pivot = m[p].clone();
+            sum += 0.5 * (pivot[k] * pivot[k] / pivot[p] - pivot[p].ln());
+            for row in &mut m[p + 1..] {
+                let factor = row[p] / pivot[p];
+                row.iter_mut().zip(&pivot).for_each(|(entry, above)| *entry -= factor * above);
+            }
+        }
+        sum
+    }
+
+    #[test]
+    fn posteriors_are_over_exactly_those_that_are_listed() {
+        let desk = Desk::new();
+        let wave = |n: usize, f: f64| (0..n).map(|i| (f * (i * i) as f64).sin()).collect::<Vec<_>>();
+        let (d, h, n, noise, pi) = (8, 24, 40, 0.05, 0.1f64);
+        desk.array("W.npy", &[d, h], &wave(d * h, 1.1));
+        desk.array("Y.npy", &[n, d], &wave(n * d, 0.7));
+        desk.good(
+            "import --model gsc --w W.npy --pi 0.1 --sigma2 0.05 --selected 12 --max-active 4 --out m.spk",
+        );
+        desk.good("import --model gsc --w W.npy --pi 0.1 --sigma2 0.05 --selected 5 --max-active 3 --states table --no-singletons --out t.spk");
+        let (w, y) =
+            (read_array(desk.path("W.npy")).unwrap().values, read_array(desk.path("Y.npy")).unwrap().values);
+        for (model, flags, most) in [
+            ("m.spk", "", 1 + 4 * 12),
+            ("m.spk", "--expansions 1 --threads 1", 13),
+            ("m.spk", "--expansions 16 --threads 3", 1 + 16 * 12),
+            ("m.spk", "--states subsets --selected 6 --max-active 3", 42),
+            ("t.spk", "", 26),
+        ] {
+            desk.good(&format!("infer {model} Y.npy --out-dir out --write-states {flags}"));
+            let [selected, activity, evidence, states] =
+                ["selected.npy", "activity.npy", "evidence.npy", "states.npy"]
+                    .map(|name| read(&desk, "out", name));
+            let width = selected.shape[1];
+            assert_eq!(states.shape, [states.values.len() / 2, 2]);
+            let rows: Vec<(usize, f64)> =
+                states.values.chunks_exact(2).map(|row| (row[0] as usize, row[1])).collect();
+            assert!(rows.is_sorted_by_key(|row| row.0), "{flags}");
+            let constant = h as f64 * (1.0 - pi).ln() - 0.5 * d as f64 * (std::f64::consts::TAU * noise).ln();
+            for point in 0..n {
+                let row = &selected.values[point * width..][..width];
+                let sample = &y[point * d..][..d];
+                let listed: Vec<Vec<usize>> =
+                    rows.iter().filter(|(at, _)| *at == point).map(|(_, mask)| latents(*mask, row)).collect();
+                assert!(!listed.is_empty() && listed.len() <= most, "{flags}: {}", listed.len());
+                let mut distinct = listed.clone();
+                distinct.sort();
+                distinct.dedup();
+                assert_eq!(distinct.len(), listed.len(), "{flags}: listed twice");
+                let logit = (pi / (1.0 - pi)).ln();
+                let joints: Vec<f64> =
+                    listed.iter().map(|on| joint(&w, h, sample, noise, logit, on)).collect();
+                let top = joints.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let total: f64 = joints.iter().map(|joint| (joint - top).exp()).sum();
+                let energy = sample.iter().map(|y| y * y).sum::<f64>() / noise;
+                let expected = constant - 0.5 * energy + top + total.ln();
+                assert!(
+                    (evidence.values[point] - expected).abs() < 1e-3 * expected.abs().max(1.0),
+                    "{flags} {point}"
+                );
+                for latent in 0..h {
+                    let on = listed.iter().zip(&joints).filter(|(on, _)| on.contains(&latent));
+                    let exact = on.map(|(_, joint)| (joint - top).exp()).sum::<f64>() / total;
+                    assert!(
+                        (activity.values[point * h + latent] - exact).abs() < 1e-4,
+                        "{flags} {point} {latent}"
+                    );
+                }
+            }
+        }
+        // The same with any number of threads, in as many pieces as it takes.
+        for threads in [1, 5] {
+            desk.good(&format!(
+                "infer m.spk Y.npy --out-dir threads{threads} --write-states --threads {threads}"
+            ));
+        }
+        let bytes = |folder: &str| fs::read(desk.path(folder).join("states.npy")).unwrap();
+        assert!(bytes("threads1") == bytes("threads5"));
+        desk.good("infer m.spk Y.npy --out-dir without");
+        assert!(!desk.path("without").join("states.npy").exists());
+    }
+
+    #[test]
+    fn what_masks_cannot_say_is_refused() {
+        let desk = Desk::new();
+        let wave = |n: usize| (0..n).map(|i| (1.1 * (i * i) as f64).sin()).collect::<Vec<_>>();
+        desk.array("W.npy", &[8, 80], &wave(640));
+        desk.array("Y.npy", &[3, 8], &wave(24));
+        let import = |flags: &str| {
+            desk.good(&format!("import --model gsc --w W.npy --sigma2 0.1 {flags} --out m.spk"))
+        };
+        for (flags, infer, why) in [
+            ("", "--engine gibbs --sweeps 10", "a sampled posterior has draws, not a list of states"),
+            ("--states subsets", "", "states of latents that are not selected have no place"),
+            (
+                "--no-singletons --selected 64 --max-active 1",
+                "",
+                "64 selected latents are more than the 63 bits of a mask",
+            ),
+            ("--no-singletons --selected 60 --max-active 6", "", "states a point are too many to write"),
+        ] {
+            import(flags);
+            let line = format!("infer m.spk Y.npy --out-dir new --write-states {infer}");
+            let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
+            let errors = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{flags}: {errors}");
+            assert!(errors.contains(why) && errors.contains("--write-states"), "{flags}: {errors}");
+            assert!(!desk.path("new").exists());
+        }
+    }
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use super::numbers::{Scaled, inverse_root, mul_high};
 use super::{MAX_SELECTED, scale};
-use crate::block::gram_entry;
-use crate::math::Real;
+use crate::counts::Count;
 use crate::model::{FixedLatent, Model};
-use crate::slices::pairs;
+use crate::numeric::math::Real;
+use crate::numeric::slices::pairs;
+use crate::project::gram_entry;
 
 /// One in pivots.
 const ONE: i32 = 1 << 30;
@@ -58,7 +59,7 @@ struct Memory<'a> {
     tops: &'a mut [i32],
 }
 
-/// As much of the memory for [`crate::kept`] as is needed; there is more.
+/// As much of the memory for the walk in floats as is needed; there is more.
 fn cut(memory: &mut [i32], selected: usize, max_active: usize) -> Memory<'_> {
     let pairs = if max_active > 1 { pairs(selected) } else { 0 };
     let triples = if max_active > 2 { pairs * selected.saturating_sub(2) / 3 } else { 0 };
@@ -106,7 +107,7 @@ pub(super) fn factorize<T: Real>(
     let slots = offsets.iter_mut().zip(&mut least).zip(&mut scales);
     for (((offset, least), of_latent), &latent) in slots.zip(order) {
         let latent = latents.get(usize::from(latent))?;
-        (*offset, *least, *of_latent) = (latent[2] + latent[3], latent[5], scale(latent));
+        (*offset, *least, *of_latent) = (latent.offset + latent.logit, latent.least, scale(latent));
     }
     if max_active < 2 {
         return Some(());
@@ -130,6 +131,7 @@ pub(super) fn factorize<T: Real>(
             && let Some(slot) = d.next()
         {
             (c_i, given, least_k) = (c_after, given_after, least_after);
+            Count::FixedFactors.add(1);
             let d_j = inverse_root_of(pivot);
             *slot = d_j;
             if max_active < 3 {
@@ -139,6 +141,7 @@ pub(super) fn factorize<T: Real>(
             later = after;
             let (shift, most) = (shift_of(d_j), (ONE - 1) >> shift_of(d_j));
             for (((&c_jk, &c_ik), &pivot), &least) in with_j.iter().zip(c_i).zip(given).zip(least_k) {
+                Count::FixedFactors.add(1);
                 let cross = (c_jk >> 1) - mul_high(c_ij, c_ik);
                 // At most one, but for rounding.
                 let e = mul_high(cross, d_j).clamp(-most, most) << (shift + 1);

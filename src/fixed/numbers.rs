@@ -2,7 +2,7 @@
 //! program is built; tests below hold all functions against floats.
 
 use super::LOG_DIGITS;
-use crate::math::Real;
+use crate::numeric::math::Real;
 
 /// The upper half of a product, rounded down.
 #[inline(always)]
@@ -54,6 +54,24 @@ mod narrow {
         u64::from(high) << 32 | u64::from(other << 16 | low & 0xffff)
     }
 
+    /// Of a core that has no instruction for it.
+    #[inline(never)]
+    pub fn leading_zeros(x: u32) -> i32 {
+        /// Of four digits.
+        static ZEROS: [u8; 16] = [4, 3, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        let (mut x, mut zeros) = (x, 0);
+        if x >> 16 == 0 {
+            (x, zeros) = (x << 16, 16);
+        }
+        if x >> 24 == 0 {
+            (x, zeros) = (x << 8, zeros + 8);
+        }
+        if x >> 28 == 0 {
+            (x, zeros) = (x << 4, zeros + 4);
+        }
+        zeros + i32::from(ZEROS[(x >> 28) as usize])
+    }
+
     // Most numbers are small, and then one product does.
     #[inline(always)]
     pub fn square(a: i32) -> u64 {
@@ -77,6 +95,15 @@ pub(super) fn square(a: i32) -> u64 {
     return (i64::from(a >> 2) * i64::from(a >> 2)) as u64 >> 14;
 }
 
+/// Zeros before the first digit.
+#[inline(always)]
+fn leading_zeros(x: u32) -> i32 {
+    #[cfg(spikelet_narrow)]
+    return narrow::leading_zeros(x);
+    #[cfg(not(spikelet_narrow))]
+    return x.leading_zeros() as i32;
+}
+
 /// A number as a mantissa times 2 to the power of an exponent less 30: a float with cheap products.
 #[derive(Clone, Copy)]
 pub(super) struct Scaled {
@@ -93,17 +120,19 @@ impl Scaled {
 
     /// An integer with so many digits behind the point.
     pub fn of(value: i32, digits: i32) -> Self {
-        let shift = value.unsigned_abs().leading_zeros() as i32 - 1;
+        let shift = leading_zeros(value.unsigned_abs()) - 1;
         let mantissa = if shift < 0 { value >> 1 } else { value << shift.min(30) };
         Self { mantissa, exponent: 30 - shift - digits }
     }
 
     /// [`Scaled::of`], of two words.
     pub fn of_wide(value: i64, digits: i32) -> Self {
+        let size = value.unsigned_abs();
+        let (high, low) = ((size >> 32) as u32, size as u32);
         // What the lower word is shifted by to leave one with a sign.
-        let more = 33 - value.unsigned_abs().leading_zeros() as i32;
+        let more = if high != 0 { 33 - leading_zeros(high) } else { (low >> 31) as i32 };
         match more {
-            1.. => Self::of((value >> more) as i32, digits - more),
+            1.. => Self { mantissa: (value >> more) as i32, exponent: 30 - digits + more },
             _ => Self::of(value as i32, digits),
         }
     }
@@ -234,10 +263,41 @@ pub(super) fn exp2(y: i32) -> i32 {
     mul_high(entry, ((1 << 30) - (x << 4) + half_square) as i32)
 }
 
+/// Parts that [1, 2) is cut into for logarithms.
+const LOGS: usize = 64;
+
+/// log2(1 + i / 64), with [`LOG_DIGITS`] digits.
+static LOG_TABLE: [u16; LOGS + 1] = {
+    let mut table = [0; LOGS + 1];
+    let mut i = 0;
+    while i <= LOGS {
+        // ln((1 + z) / (1 - z)) = 2 (z + z^3 / 3 + ...)
+        let z = i as f64 / (i + 2 * LOGS) as f64;
+        let (mut sum, mut power, mut n) = (0.0, z, 1);
+        while n < 40 {
+            sum += power / n as f64;
+            power *= z * z;
+            n += 2;
+        }
+        table[i] = (2.0 * sum * core::f64::consts::LOG2_E * (1 << LOG_DIGITS) as f64 + 0.5) as u16;
+        i += 1;
+    }
+    table
+};
+
+/// log2 of a mantissa from 1 to 2, Q30, with [`LOG_DIGITS`] digits: a straight line through two entries of the table, within
+/// 2^-13 of it.
+#[inline(always)]
+pub(super) fn log2(mantissa: i32) -> i32 {
+    let (part, between) = ((mantissa >> 24) as usize % LOGS, (mantissa >> 8) & 0xffff);
+    let (from, to) = (i32::from(LOG_TABLE[part]), i32::from(LOG_TABLE[part + 1]));
+    from + (((to - from) * between + 0x8000) >> 16)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use crate::numeric::rng::Rng;
 
     #[test]
     fn products_of_halves_are_products() {
@@ -247,6 +307,7 @@ mod tests {
         let random = (0..if cfg!(miri) { 100 } else { 100_000 }).map(|_| (word(), word()));
         for (a, b) in edges.iter().flat_map(|&a| edges.map(|b| (a, b))).chain(random) {
             assert_eq!(narrow::mul_high(a, b), ((i64::from(a) * i64::from(b)) >> 32) as i32, "{a} {b}");
+            assert_eq!(narrow::leading_zeros(a as u32), a.leading_zeros() as i32, "{a}");
             assert_eq!(narrow::square(a), (i64::from(a) * i64::from(a)) as u64, "{a}");
             assert_eq!(narrow::mul_wide_signed(a, b), i64::from(a) * i64::from(b), "{a} {b}");
             let (a, b) = (a as u32, b as u32);
@@ -270,6 +331,14 @@ mod tests {
             let exact = libm::exp2(-f64::from(y) / 8192.0);
             let found = f64::from(exp2(y)) / 67_108_864.0;
             assert!((found / exact - 1.0).abs() < 1.0 / 262_144.0, "{y}: {found} {exact}");
+        }
+    }
+
+    #[test]
+    fn logarithms_are_near() {
+        for m in (1 << 30..=i32::MAX).step_by(if cfg!(miri) { 40_000_003 } else { 10_009 }) {
+            let exact = libm::log2(f64::from(m) / 1_073_741_824.0);
+            assert!((f64::from(log2(m)) / 8192.0 - exact).abs() < 1.5 / 8192.0, "{m}");
         }
     }
 

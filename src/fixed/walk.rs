@@ -7,6 +7,7 @@ use super::factors::{Factors, Link, shift_of, times_c, times_d};
 use super::numbers::{mul_high, mul_wide, mul_wide_signed, square};
 use super::state::State;
 use super::{MAX_ACTIVE, MAX_SELECTED, NEGLIGIBLE, ONE_BIT};
+use crate::counts::Count;
 
 /// Sums over the states that have a latent on, of s, x and x^2, x about the reference.
 #[derive(Clone, Copy, Default)]
@@ -77,6 +78,7 @@ pub(super) fn measure(u: &[i32; MAX_SELECTED], factors: &Factors<'_>, tops: &mut
             && let Some(slot) = tops.next()
         {
             (rest, d) = (after, after_d);
+            Count::FixedStates.add(1 + if triples.is_empty() { 0 } else { after.len() });
             let (t_j, exponent_j) = grow(exponent_i, given, d_j);
             let mut top = exponent_j;
             for &[offset, given] in after {
@@ -143,6 +145,7 @@ impl Walk {
                     continue;
                 }
                 let Some((&given, after)) = seen.get(from..).and_then(<[_]>::split_first) else { return };
+                Count::FixedPassed.add(1 + links.len());
                 let (t_j, exponent_j) = grow(exponent_i, given, d_j);
                 (state.count, state.positions[1], state.t[1]) = (2, (i + 1 + from) as u8, t_j);
                 (state.c, state.d) = (c_ij, d_j);
@@ -171,6 +174,7 @@ impl Walk {
             self.best = *state;
             return;
         }
+        Count::FixedVisits.add(1 + state.count);
         let weight = state.weight(self.anchor.wrapping_sub(exponent));
         if weight == 0 {
             return;

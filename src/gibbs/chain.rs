@@ -1,12 +1,14 @@
 //! Chains of draws: their sweeps, and what is kept of them. The same for all kinds of models.
 
 use super::start::{climb, list, scatter};
+use super::tally::Tally;
+use crate::counts::Count;
 use crate::engine::{Gibbs, Start};
-use crate::math::Real;
-use crate::posterior::Sums;
-use crate::rng::Rng;
-use crate::slices::set;
-use crate::states::Path;
+use crate::memory::Candidate;
+use crate::numeric::math::Real;
+use crate::numeric::rng::Rng;
+use crate::numeric::slices::set;
+use crate::posterior::Path;
 
 /// Sweeps after which running sums are made anew, so that rounding errors do not add up.
 pub(crate) const REFRESH: u32 = 32;
@@ -33,6 +35,8 @@ pub struct Draw<'d, T> {
 pub(super) trait Sampler<T> {
     /// Position -> latent.
     fn order(&self) -> &[u16];
+    /// Where sums over draws are kept, by position.
+    fn tally(&mut self) -> &mut [Candidate<T>];
     /// Back to the first state.
     fn reset(&mut self);
     /// Makes running sums anew.
@@ -101,19 +105,19 @@ pub(super) fn on<T: Real, S: Sampler<T>>(sampler: &S, path: &mut Path, values: &
 }
 
 /// All chains of one sample.
-pub(super) struct Chains<'x, 's, 'b, T, V> {
+pub(super) struct Chains<'x, 's, T, V> {
     pub settings: &'x Gibbs,
     /// gamma: most latents on in a state that [`Start::Best`] looks at.
     pub listed: usize,
     pub rng: &'x mut Rng,
     /// Scratch: the values of a draw. (S)
     pub values: &'x mut [T],
-    pub sums: &'x mut Sums<'s, 'b, T>,
+    pub sums: &'x mut Tally<'s, T>,
     pub best: Best<'x, T>,
     pub visit: V,
 }
 
-impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, '_, T, V> {
+impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, T, V> {
     /// Returns the joint of the best state.
     pub fn run<S: Sampler<T>>(mut self, sampler: &mut S) -> T {
         let Gibbs { sweeps, burn_in, thinning, chains, .. } = *self.settings;
@@ -126,6 +130,7 @@ impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, '_, T, V> {
                 }
                 let is_kept = until_kept == 0;
                 until_kept = (if is_kept { thinning } else { until_kept }).saturating_sub(1);
+                Count::ChainSweeps.add(1);
                 self.sweep(sampler, is_kept);
                 self.best.note(sampler);
                 if is_kept {
@@ -154,6 +159,7 @@ impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, '_, T, V> {
     fn sweep<S: Sampler<T>>(&mut self, sampler: &mut S, is_kept: bool) {
         let is_averaged = is_kept && !self.sums.has_second();
         for p in 0..sampler.order().len() {
+            Count::Drawn.add(1);
             let given = sampler.given(p);
             let others = sampler.count().saturating_sub(usize::from(sampler.is_on(p)));
             let [on, off] = if others < self.max_active() { odds(given.log_odds) } else { [T::ZERO, T::ONE] };
@@ -164,12 +170,18 @@ impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, '_, T, V> {
             sampler.set(p, away);
             if is_averaged {
                 let Given { mean, variance, .. } = given;
-                self.sums.add_latent(p, [on, off], on * mean, on * (variance + mean * mean));
+                Tally::add_latent(
+                    sampler.tally().get_mut(p),
+                    [on, off],
+                    on * mean,
+                    on * (variance + mean * mean),
+                );
             }
         }
     }
 
     fn keep<S: Sampler<T>>(&mut self, sampler: &mut S) {
+        Count::Kept.add(sampler.order().len());
         sampler.keep();
         self.sums.count_draw();
         for p in 0..sampler.order().len() {
@@ -179,9 +191,9 @@ impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, '_, T, V> {
             for p in 0..sampler.order().len() {
                 if sampler.is_on(p) {
                     let away = sampler.away(p);
-                    self.sums.add_latent(p, [T::ONE, T::ZERO], away, away * away);
+                    Tally::add_latent(sampler.tally().get_mut(p), [T::ONE, T::ZERO], away, away * away);
                 } else {
-                    self.sums.add_latent(p, [T::ZERO, T::ONE], T::ZERO, T::ZERO);
+                    Tally::add_latent(sampler.tally().get_mut(p), [T::ZERO, T::ONE], T::ZERO, T::ZERO);
                 }
             }
             self.sums.add_products(self.values);

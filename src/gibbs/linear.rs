@@ -8,154 +8,165 @@
 //! log odds = l_h + r_h + G_hh s_h - G_hh / 2                                                       without a slab [004 eq. 2.8]
 //! ```
 //!
-//! A loud sample has a reference x0 ([`crate::reference`]): then b sees what x0 leaves of the sample, and a chain works with
+//! A loud sample has a reference x0 ([`crate::states::tableau`]): then b sees what x0 leaves of the sample, and a chain works with
 //! x - x0. Work per latent: about 12 multiply-adds, an exponential, a normal variate if it is on, and H' multiply-adds
 //! if its value changes.
 
-use super::chain::{Given, Sampler, on};
-use super::logit;
-use super::start::climb;
-use crate::arena::WorkMemory;
-use crate::block::Block;
-use crate::factor::Factor;
-use crate::map::best_values;
-use crate::math::Real;
-use crate::model::Model;
-use crate::reference::{PASSES, Scratch, leave, refine};
-use crate::rng::Rng;
-use crate::select::gain;
-use crate::single;
-use crate::slices::{at, row, set};
-use crate::states::Path;
+use super::chain::{Given, Sampler, odds};
+use crate::counts::Count;
+use crate::kinds::Family;
+use crate::kinds::gsc::gain;
+use crate::memory::{Candidate, Link};
+use crate::numeric::math::Real;
+use crate::numeric::rng::Rng;
+use crate::numeric::slices::{at, copy, set};
+use crate::project::project_some;
+use crate::states::tableau::{Latents, Tableau, pair};
 
-/// What [`refer`] works on and in.
-pub(super) struct Room<'x, 'w, T> {
-    /// See [`Linear`]. (S)
-    pub state: &'x mut [[T; 3]],
-    pub work: &'x mut WorkMemory<'w, T>,
-    /// Scratch. (S)
-    pub rest: &'x mut [T],
-    /// Scratch. (A)
-    pub values: &'x mut [T],
-    pub sample: &'x [T],
-    /// Becomes Sigma^-1 times what the reference leaves. (D)
-    pub weighted: &'x mut [T],
-}
-
-/// Finds a reference if the sample is loud; returns the energy of what it leaves.
-pub(super) fn refer<T: Real>(
-    model: &Model<'_, T>,
-    block: &mut Block<'_, T>,
-    room: Room<'_, '_, T>,
-    energy: T,
-    max_active: usize,
-) -> T {
-    let Room { state, work, rest, values, sample, weighted } = room;
-    let has_slab = model.shape.kind.has_slab();
-    let is_loud = block.b.iter().any(|&b| b > T::REFINE_ABOVE);
-    let mut energy = energy;
-    for _ in 0..PASSES {
-        if has_slab {
-            let scratch = Scratch {
-                factor: Factor { rows: work.rows, pivot_inv: work.pivot_inv, coupling: work.coupling },
-                forward: work.v,
-                change: values,
-                rest,
-            };
-            let most = max_active.min(block.len());
-            energy = refine(model, block, sample, weighted, scratch, energy, most);
-        }
-        // Of a silent sample every state is as good a reference as any.
-        if if has_slab { block.members.is_empty() } else { !is_loud } {
-            break;
-        }
-        let mut path = Path::new();
-        let mut sampler = Linear::new(model, block, state, work);
-        climb(&mut sampler, max_active);
-        on(&sampler, &mut path, values);
-        if has_slab {
-            if block.is_well_referred(&path, values) {
-                break;
-            }
-            block.refer_to(&path, values);
-        } else {
-            if path == block.members {
-                break;
-            }
-            block.make_members(&path);
-        }
-        energy = leave(model, block, sample, weighted);
-    }
-    energy
-}
-
-/// A state of a linear model.
-pub(super) struct Linear<'x, 'b, 'w, T> {
-    model: &'x Model<'x, T>,
-    block: &'x Block<'b, T>,
-    /// r, x - x0, and 1 where it is on. (S)
-    state: &'x mut [[T; 3]],
-    work: &'x mut WorkMemory<'w, T>,
+/// A state of a linear model: its draws, and a tableau that follows which latents are on.
+pub(super) struct Linear<'x, 't, T> {
+    pub tableau: &'x mut Tableau<'t, T>,
+    /// Candidate -> latent, as the tableau has them.
+    latents: Latents,
+    /// b. (H)
+    projection: &'x [T],
+    /// G off its diagonal.
+    gram: &'x [T],
+    /// (n)
+    links: &'x mut [Link<T>],
+    /// Members of the reference.
+    members: usize,
     count: usize,
-    /// ln p(y, s), for a slab as long as it is known.
-    joint: Option<T>,
+    energy: T,
+    is_loud: bool,
 }
 
-impl<'x, 'b, 'w, T: Real> Linear<'x, 'b, 'w, T> {
-    /// At the reference.
+impl<'x, 't, T: Real> Linear<'x, 't, T> {
+    /// At the reference; the tableau has the selected latents, all off.
     pub fn new(
-        model: &'x Model<'x, T>,
-        block: &'x Block<'b, T>,
-        state: &'x mut [[T; 3]],
-        work: &'x mut WorkMemory<'w, T>,
+        tableau: &'x mut Tableau<'t, T>,
+        gram: &'x mut [T],
+        links: &'x mut [Link<T>],
+        projection: &'x [T],
+        (energy, max_active): (T, usize),
     ) -> Self {
-        let mut linear = Self { model, block, state, work, count: 0, joint: None };
+        copy(gram, tableau.pairs);
+        let (n, is_loud) = (tableau.len(), tableau.is_loud);
+        for i in 0..n {
+            let base = at(projection, tableau.latent(i));
+            set(links, i, Link { base, ..Link::ZERO });
+        }
+        if is_loud {
+            tableau.settle(max_active);
+            tableau.leave();
+            let Tableau { model, latents, weighted, column, .. } = tableau;
+            project_some(model, latents, weighted, column);
+            for (link, &base) in links.iter_mut().zip(tableau.column.iter()) {
+                link.base = base;
+            }
+        }
+        tableau.mark();
+        let latents = tableau.latents.clone();
+        let members = tableau.count;
+        let mut linear =
+            Self { tableau, latents, projection, gram, links, members, count: 0, energy, is_loud };
         linear.reset();
         linear
     }
 
     fn has_slab(&self) -> bool {
-        self.model.shape.kind.has_slab()
+        self.tableau.family() == Family::Slab
     }
 
-    /// The latents that are on.
-    fn path(&self) -> Path {
-        let mut path = Path::new();
-        for p in (0..self.block.len()).filter(|&p| self.is_on(p)) {
-            let _ = path.push(p as u16); // no more than may be on
+    fn candidate(&self, p: usize) -> Candidate<T> {
+        self.tableau.candidates.get(p).copied().unwrap_or(Candidate::ZERO)
+    }
+
+    fn link(&self, p: usize) -> Link<T> {
+        self.links.get(p).copied().unwrap_or(Link::ZERO)
+    }
+
+    fn diagonal(&self, p: usize) -> T {
+        at(self.tableau.model.gram_diagonal, self.tableau.latent(p))
+    }
+
+    /// G_pj.
+    fn coupling(&self, p: usize, j: usize) -> T {
+        if p == j { self.diagonal(p) } else { pair(self.gram, p, j) }
+    }
+
+    /// Brings the tableau to the latents that are on, turning on first.
+    fn follow(&mut self) {
+        let mut has_moved = false;
+        for turns_on in [true, false] {
+            for i in 0..self.latents.len() {
+                let is_on = self.is_on(i);
+                if is_on == turns_on && self.tableau.is_on(i) != is_on {
+                    self.tableau.flip(i);
+                    has_moved = true;
+                }
+            }
         }
-        path
+        if has_moved && self.is_loud {
+            self.tableau.refine();
+        }
+    }
+
+    /// Makes the tableau anew: rounding errors of its flips do not add up.
+    fn gather(&mut self) {
+        self.tableau.rebuild(-(T::HALF * self.energy), self.projection);
+    }
+
+    /// The coefficients of a state, by candidate.
+    pub fn coefficients(&mut self, path: &[u16], values: &mut [T]) {
+        for i in 0..self.latents.len() {
+            let is_on = path.contains(&(i as u16));
+            if let Some(link) = self.links.get_mut(i) {
+                link.on = if is_on { T::ONE } else { T::ZERO };
+            }
+        }
+        self.follow();
+        for (slot, &i) in values.iter_mut().zip(path) {
+            *slot = self.tableau.coefficient(usize::from(i));
+        }
     }
 }
 
-impl<T: Real> Sampler<T> for Linear<'_, '_, '_, T> {
+impl<T: Real> Sampler<T> for Linear<'_, '_, T> {
     fn order(&self) -> &[u16] {
-        self.block.order
+        &self.latents
+    }
+
+    fn tally(&mut self) -> &mut [Candidate<T>] {
+        self.tableau.candidates
     }
 
     fn reset(&mut self) {
-        let mut joint = T::ZERO;
-        for (p, (state, &b)) in self.state.iter_mut().zip(self.block.b.iter()).enumerate() {
-            let is_member = self.block.members.contains(&(p as u16));
-            joint += if is_member { logit(self.model, self.block, p) } else { T::ZERO };
-            *state = [b, T::ZERO, if is_member { T::ONE } else { T::ZERO }];
+        for (p, link) in self.links.iter_mut().enumerate().take(self.latents.len()) {
+            let is_member = self.tableau.candidates.get(p).is_some_and(|c| c.reference != T::ZERO);
+            let on = if is_member { T::ONE } else { T::ZERO };
+            *link = Link { seen: link.base, away: T::ZERO, on, ..*link };
         }
-        self.count = self.block.members.len();
-        self.joint = (!self.has_slab()).then_some(joint);
+        self.count = self.members;
+        self.gather();
     }
 
     fn refresh(&mut self) {
-        for p in 0..self.block.len() {
-            let mut r = at(self.block.b, p);
-            for (&g, &[_, away, _]) in self.block.gram_row(p).iter().zip(self.state.iter()) {
+        Count::Refreshed.add(self.latents.len() * self.latents.len());
+        for p in 0..self.latents.len() {
+            let mut seen = self.link(p).base;
+            for j in 0..self.latents.len() {
+                let away = self.link(j).away;
                 // Most are off.
                 if away != T::ZERO {
-                    r -= g * away;
+                    seen -= self.coupling(p, j) * away;
                 }
             }
-            let [_, away, is_on] = row(self.state, p);
-            set(self.state, p, [r, away, is_on]);
+            if let Some(link) = self.links.get_mut(p) {
+                link.seen = seen;
+            }
         }
+        self.gather();
     }
 
     fn count(&self) -> usize {
@@ -163,33 +174,34 @@ impl<T: Real> Sampler<T> for Linear<'_, '_, '_, T> {
     }
 
     fn is_on(&self, p: usize) -> bool {
-        row(self.state, p)[2] > T::ZERO
+        self.link(p).on > T::ZERO
     }
 
     fn reference(&self, p: usize) -> T {
-        if self.block.members.contains(&(p as u16)) { at(self.block.reference, p) } else { T::ZERO }
+        self.candidate(p).reference
     }
 
     fn away(&self, p: usize) -> T {
-        row(self.state, p)[1]
+        self.link(p).away
     }
 
     fn given(&mut self, p: usize) -> Given<T> {
-        let [r, away, _] = row(self.state, p);
-        let (x0, g) = (self.reference(p), at(self.block.gram_row(p), p));
+        let (Link { seen, away, .. }, x0, g) = (self.link(p), self.reference(p), self.diagonal(p));
+        let Candidate { logit, mean, precision, .. } = self.candidate(p);
         // What all others leave, as seen by this latent.
-        let seen = r + g * (x0 + away);
+        let alone = seen + g * (x0 + away);
         if !self.has_slab() {
-            let log_odds = logit(self.model, self.block, p) + seen - T::HALF * g;
+            Count::Givens.add(1);
+            let log_odds = logit + alone - T::HALF * g;
             return Given { log_odds, mean: T::ONE - x0, variance: T::ZERO };
         }
-        let [mean, precision, logit, pull, _] = row(self.block.slab, p);
+        Count::SlabGivens.add(1);
         let variance = T::ONE / (g + precision);
         // -1/2 ln(lam / K)
-        let offset = at(self.model.score_offset, super::latent(self.block, p));
+        let offset = at(self.tableau.model.score_offset, self.tableau.latent(p));
         Given {
-            log_odds: logit + gain(seen, mean, pull, g, variance) + offset,
-            mean: (r + g * away + precision * (mean - x0)) * variance,
+            log_odds: logit + gain(alone, g, mean, precision * mean, variance) + offset,
+            mean: (seen + g * away + precision * (mean - x0)) * variance,
             variance,
         }
     }
@@ -198,6 +210,7 @@ impl<T: Real> Sampler<T> for Linear<'_, '_, '_, T> {
         if !self.has_slab() {
             return given.mean;
         }
+        Count::Normals.add(1);
         given.mean + given.variance.sqrt() * rng.standard()
     }
 
@@ -206,37 +219,37 @@ impl<T: Real> Sampler<T> for Linear<'_, '_, '_, T> {
     }
 
     fn prior(&mut self, p: usize, rng: &mut Rng) -> Option<T> {
-        let [on, _] = super::chain::odds(logit(self.model, self.block, p));
+        let Candidate { logit, mean, precision, reference, .. } = self.candidate(p);
+        let [on, _] = odds(logit);
         if !(rng.unit::<T>() < on) {
             return None;
         }
-        let x0 = self.reference(p);
         if !self.has_slab() {
-            return Some(T::ONE - x0);
+            return Some(T::ONE - reference);
         }
-        let [mean, _, _, _, root] = row(self.block.slab, p);
-        Some(mean - x0 + rng.standard::<T>() / root)
+        Some(mean - reference + rng.standard::<T>() / precision.sqrt())
     }
 
     fn set(&mut self, p: usize, away: Option<T>) {
-        let [_, before, was_on] = row(self.state, p);
-        let was_on = was_on > T::ZERO;
+        let (before, was_on, x0) = (self.link(p), self.is_on(p), self.reference(p));
         if was_on != away.is_some() {
-            // Without a slab the odds are the difference of the joints.
-            let odds = if self.has_slab() { T::ZERO } else { self.given(p).log_odds };
-            self.joint = self.joint.filter(|_| !self.has_slab());
-            self.joint = self.joint.map(|joint| if was_on { joint - odds } else { joint + odds });
             self.count = if was_on { self.count.saturating_sub(1) } else { self.count + 1 };
         }
-        let x0 = self.reference(p);
         let now = away.unwrap_or(-x0);
-        let change = now - before;
+        let change = now - before.away;
         if change != T::ZERO {
-            let states = self.state.iter_mut().zip(self.block.gram_row(p));
-            states.for_each(|([r, ..], &g)| *r -= g * change);
+            Count::Moved.add(self.latents.len());
+            for j in 0..self.latents.len() {
+                let g = self.coupling(p, j);
+                if let Some(link) = self.links.get_mut(j) {
+                    link.seen -= g * change;
+                }
+            }
         }
-        let [r, ..] = row(self.state, p);
-        set(self.state, p, [r, now, if away.is_some() { T::ONE } else { T::ZERO }]);
+        if let Some(link) = self.links.get_mut(p) {
+            link.away = now;
+            link.on = if away.is_some() { T::ONE } else { T::ZERO };
+        }
         if x0 != T::ZERO && was_on != away.is_some() {
             // A loud latent comes or goes: what was added up with it has lost digits.
             self.refresh();
@@ -247,28 +260,18 @@ impl<T: Real> Sampler<T> for Linear<'_, '_, '_, T> {
         if !self.has_slab() {
             return;
         }
-        let path = self.path();
-        let WorkMemory { rows, pivot_inv, coupling, v, mean, variance, covariance } = &mut *self.work;
-        let mut work = WorkMemory { rows, pivot_inv, coupling, v, mean: &mut [], variance, covariance };
-        best_values(self.model, self.block, &path, &mut work, mean);
-        for (k, &p) in path.iter().enumerate() {
-            let p = usize::from(p);
-            let away = at(self.work.mean, k) - self.reference(p);
-            self.set(p, Some(away));
+        self.follow();
+        for p in 0..self.latents.len() {
+            if self.is_on(p) {
+                let away = self.tableau.coefficient(p) - self.reference(p);
+                self.set(p, Some(away));
+            }
         }
         self.refresh();
     }
 
     fn joint(&mut self) -> T {
-        if let Some(joint) = self.joint {
-            return joint;
-        }
-        let path = self.path();
-        let WorkMemory { rows, pivot_inv, coupling, v, .. } = &mut *self.work;
-        let mut factor = Factor { rows, pivot_inv, coupling };
-        let joint = single::joint(self.block, &path, &mut factor, v);
-        let joint = joint.exponent + joint.scale.ln();
-        self.joint = Some(joint);
-        joint
+        self.follow();
+        self.tableau.joint.ln()
     }
 }

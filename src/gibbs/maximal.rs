@@ -11,20 +11,22 @@
 
 use super::chain::{Given, Sampler};
 use super::pieces::{Dim, Facts, Pieces, Slab};
-use super::{latent, logit};
-use crate::block::Block;
-use crate::math::Real;
+use crate::counts::Count;
+use crate::memory::{Candidate, Link};
 use crate::model::{Model, Noise, with_column};
-use crate::rng::Rng;
-use crate::slices::{row, set};
-use crate::switched::misfit;
+use crate::numeric::math::Real;
+use crate::numeric::rng::Rng;
+use crate::numeric::slices::set;
+use crate::states::tableau::Latents;
 
-pub(super) struct Maximal<'x, 'b, T> {
+pub(super) struct Maximal<'x, T> {
     model: &'x Model<'x, T>,
-    block: &'x Block<'b, T>,
+    latents: &'x Latents,
+    /// (n)
+    candidates: &'x mut [Candidate<T>],
     sample: &'x [T],
-    /// Scratch, x, and 1 where it is on. (S)
-    state: &'x mut [[T; 3]],
+    /// (n)
+    links: &'x mut [Link<T>],
     /// M. (D)
     maxima: &'x mut [T],
     /// See [`Pieces`]. (D + 1)
@@ -59,20 +61,35 @@ fn dims<'x, T: Real>(
     each.map(|(precision, ((&y, &others), w))| Dim { precision, w, y, others })
 }
 
-impl<'x, 'b, T: Real> Maximal<'x, 'b, T> {
+impl<'x, T: Real> Maximal<'x, T> {
     /// With all latents off.
+    #[allow(clippy::too_many_arguments)] // the parts of memory that it works in
     pub fn new(
         model: &'x Model<'x, T>,
-        block: &'x Block<'b, T>,
+        latents: &'x Latents,
+        candidates: &'x mut [Candidate<T>],
         sample: &'x [T],
-        state: &'x mut [[T; 3]],
+        links: &'x mut [Link<T>],
         maxima: &'x mut [T],
         borders: &'x mut [[T; 5]],
         clean: &'x mut [T],
     ) -> Self {
-        let mut maximal = Self { model, block, sample, state, maxima, borders, clean, count: 0, facts: None };
+        let mut maximal =
+            Self { model, latents, candidates, sample, links, maxima, borders, clean, count: 0, facts: None };
         maximal.reset();
         maximal
+    }
+
+    fn latent(&self, p: usize) -> usize {
+        usize::from(self.latents.get(p).copied().unwrap_or_default())
+    }
+
+    fn candidate(&self, p: usize) -> Candidate<T> {
+        self.candidates.get(p).copied().unwrap_or(Candidate::ZERO)
+    }
+
+    fn link(&self, p: usize) -> Link<T> {
+        self.links.get(p).copied().unwrap_or(Link::ZERO)
     }
 
     fn has_slab(&self) -> bool {
@@ -82,13 +99,15 @@ impl<'x, 'b, T: Real> Maximal<'x, 'b, T> {
     /// What the latents that are on make of every dimension, all but `left_out`.
     fn maximise(&mut self, left_out: Option<usize>) {
         let is_in = |p: usize| Some(p) != left_out;
-        let on = (0..self.block.len()).filter(|&p| is_in(p) && self.is_on(p)).count();
+        let on = (0..self.latents.len()).filter(|&p| is_in(p) && self.is_on(p)).count();
         let all = self.model.shape.latents - usize::from(left_out.is_some());
+        Count::Filled.add(self.maxima.len() + self.latents.len());
         self.maxima.fill(if on < all { T::ZERO } else { T::IMPOSSIBLE });
-        for p in (0..self.block.len()).filter(|&p| is_in(p)) {
-            let [_, x, is_on] = row(self.state, p);
+        for p in (0..self.latents.len()).filter(|&p| is_in(p)) {
+            let Link { away: x, on: is_on, .. } = self.link(p);
             if is_on > T::ZERO {
-                with_column!(self.model, latent(self.block, p), |column| {
+                Count::ChainMaxima.add(self.maxima.len());
+                with_column!(self.model, self.latent(p), |column| {
                     for (maximum, w) in self.maxima.iter_mut().zip(column) {
                         *maximum = maximum.max(x * w);
                     }
@@ -98,7 +117,7 @@ impl<'x, 'b, T: Real> Maximal<'x, 'b, T> {
     }
 
     fn slab(&self, p: usize) -> Slab<T> {
-        let [mean, precision, logit, ..] = row(self.block.slab, p);
+        let Candidate { logit, mean, precision, .. } = self.candidate(p);
         Slab { logit, mean, precision }
     }
 
@@ -106,18 +125,22 @@ impl<'x, 'b, T: Real> Maximal<'x, 'b, T> {
     pub fn pieces(&mut self, p: usize) -> Pieces<'_, T> {
         self.maximise(Some(p));
         let slab = self.slab(p);
-        let dims = dims(self.model, latent(self.block, p), self.sample, self.maxima);
+        let dims = dims(self.model, self.latent(p), self.sample, self.maxima);
         Pieces::new(dims, slab, self.borders)
     }
 }
 
-impl<T: Real> Sampler<T> for Maximal<'_, '_, T> {
+impl<T: Real> Sampler<T> for Maximal<'_, T> {
     fn order(&self) -> &[u16] {
-        self.block.order
+        self.latents
+    }
+
+    fn tally(&mut self) -> &mut [Candidate<T>] {
+        self.candidates
     }
 
     fn reset(&mut self) {
-        self.state.fill([T::ZERO; 3]);
+        self.links.fill(Link::ZERO);
         self.count = 0;
     }
 
@@ -128,7 +151,7 @@ impl<T: Real> Sampler<T> for Maximal<'_, '_, T> {
     }
 
     fn is_on(&self, p: usize) -> bool {
-        row(self.state, p)[2] > T::ZERO
+        self.link(p).on > T::ZERO
     }
 
     fn reference(&self, _: usize) -> T {
@@ -136,7 +159,7 @@ impl<T: Real> Sampler<T> for Maximal<'_, '_, T> {
     }
 
     fn away(&self, p: usize) -> T {
-        row(self.state, p)[1]
+        self.link(p).away
     }
 
     fn given(&mut self, p: usize) -> Given<T> {
@@ -146,9 +169,11 @@ impl<T: Real> Sampler<T> for Maximal<'_, '_, T> {
             let (log_odds, mean, variance) = (facts.log_odds, facts.peak + facts.mean, facts.variance);
             return Given { log_odds, mean, variance };
         }
+        Count::MaximalGivens.add(1);
+        Count::GivenDims.add(self.sample.len());
         self.maximise(Some(p));
-        let mut log_odds = logit(self.model, self.block, p);
-        let dims = dims(self.model, latent(self.block, p), self.sample, self.maxima);
+        let mut log_odds = self.candidate(p).logit;
+        let dims = dims(self.model, self.latent(p), self.sample, self.maxima);
         dims.for_each(|dim| log_odds += dim.gain(T::ONE));
         Given { log_odds, mean: T::ONE, variance: T::ZERO }
     }
@@ -165,37 +190,43 @@ impl<T: Real> Sampler<T> for Maximal<'_, '_, T> {
     }
 
     fn prior(&mut self, p: usize, rng: &mut Rng) -> Option<T> {
-        let [on, _] = super::chain::odds(logit(self.model, self.block, p));
+        let [on, _] = super::chain::odds(self.candidate(p).logit);
         if !(rng.unit::<T>() < on) {
             return None;
         }
         if !self.has_slab() {
             return Some(T::ONE);
         }
-        let [mean, _, _, _, root] = row(self.block.slab, p);
-        Some(mean + rng.standard::<T>() / root)
+        let Candidate { mean, precision, .. } = self.candidate(p);
+        Some(mean + rng.standard::<T>() / precision.sqrt())
     }
 
     fn set(&mut self, p: usize, away: Option<T>) {
         self.count = (self.count + usize::from(away.is_some())).saturating_sub(usize::from(self.is_on(p)));
         let on = if away.is_some() { T::ONE } else { T::ZERO };
-        set(self.state, p, [T::ZERO, away.unwrap_or(T::ZERO), on]);
+        set(self.links, p, Link { away: away.unwrap_or(T::ZERO), on, ..Link::ZERO });
     }
 
     fn joint(&mut self) -> T {
+        Count::JointDims.add(self.sample.len());
         self.maximise(None);
-        let mut joint = misfit(&self.model.noise, self.sample, self.maxima.iter().copied());
-        for p in 0..self.block.len() {
-            let [_, x, is_on] = row(self.state, p);
+        let mut joint = T::ZERO;
+        for (precision, (&y, &m)) in precisions(&self.model.noise).zip(self.sample.iter().zip(&*self.maxima))
+        {
+            joint -= T::HALF * precision * (y - m) * (y - m);
+        }
+        for p in 0..self.latents.len() {
+            let Link { away: x, on: is_on, .. } = self.link(p);
             if !(is_on > T::ZERO) {
                 continue;
             }
-            joint += logit(self.model, self.block, p);
+            joint += self.candidate(p).logit;
             if self.has_slab() {
                 // Its bell where it makes the maximum: the slab integrated out as if nothing else could.
                 let Slab { mean, precision, .. } = self.slab(p);
+                Count::JointDims.add(self.sample.len());
                 let mut bell = precision;
-                let column = self.model.column(latent(self.block, p));
+                let column = self.model.column(self.latent(p));
                 let dims = precisions(&self.model.noise).zip(self.maxima.iter().zip(column));
                 for (precision, (&maximum, w)) in dims {
                     if w > T::ZERO && !(maximum > x * w) {

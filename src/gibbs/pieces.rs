@@ -7,7 +7,7 @@
 //! ```
 //!
 //! with a_d = 1 / sigma_d^2: continuous, and between two borders the logarithm of a bell. Each bell's part is cut where it is highest, so that all
-//! pieces run downhill ([`crate::normal::piece`]); heights are relative to the highest point of all, so nothing
+//! pieces run downhill ([`crate::numeric::normal::piece`]); heights are relative to the highest point of all, so nothing
 //! overflows or vanishes that matters. The spike is an atom at x = 0.
 //!
 //! **Digits.** The borders are walked twice: once to find the highest point, then outward from it with the slope there summed from
@@ -23,9 +23,10 @@
 mod outline;
 mod piece;
 
-use crate::math::Real;
-use crate::rng::Rng;
-use crate::slices::{row, set, span_mut};
+use crate::counts::Count;
+use crate::numeric::math::Real;
+use crate::numeric::rng::Rng;
+use crate::numeric::slices::{row, set, span_mut};
 use outline::{Border, sort};
 use piece::{Cut, Piece};
 
@@ -76,6 +77,7 @@ impl<'x, T: Real> Pieces<'x, T> {
         set(memory, 0, [zero; 5]);
         let (mut count, mut before, mut pull) = (1, slab.precision, slab.precision * slab.mean);
         for dim in dims.clone() {
+            Count::PieceDims.add(1);
             let bend = dim.precision * dim.w * dim.w;
             match dim.border() {
                 Border::Never => {}
@@ -90,6 +92,7 @@ impl<'x, T: Real> Pieces<'x, T> {
                 }
             }
         }
+        Count::Borders.add(count);
         let borders = span_mut(memory, 0, count);
         sort(borders);
         let mut precision = before;
@@ -139,6 +142,7 @@ impl<'x, T: Real> Pieces<'x, T> {
 
     /// The pieces of a segment.
     fn cut(&self, segment: usize) -> Cut<T> {
+        Count::Segments.add(1);
         let precision = self.precision(segment);
         let root = precision.sqrt();
         let deviation = T::ONE / root;
@@ -209,6 +213,7 @@ impl<'x, T: Real> Pieces<'x, T> {
 
     /// A draw of x, given that it is on.
     pub fn draw(&self, rng: &mut Rng) -> T {
+        Count::PieceDraws.add(1);
         let mut left = rng.unit::<T>() * self.facts.total;
         let mut chosen = None;
         for segment in 0..=self.borders.len() {

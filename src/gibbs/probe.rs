@@ -3,14 +3,17 @@
 use super::chain::{Given, Sampler, odds};
 use super::linear::Linear;
 use super::maximal::Maximal;
-use crate::arena::Arena;
-use crate::block::Block;
+use super::{gather, priors};
 use crate::error::Error;
-use crate::math::Real;
+use crate::inference::tableau;
+use crate::kinds::Family;
+use crate::memory::Memory;
 use crate::model::Model;
-use crate::normal::mills;
-use crate::slices::at;
-use heapless::Vec;
+use crate::numeric::math::Real;
+use crate::numeric::normal::mills;
+use crate::numeric::slices::at;
+use crate::numeric::words::records_mut;
+use crate::states::tableau::{Joint, Latents};
 
 /// The distribution of one latent given all others: see [`crate::Inference::conditional`].
 #[derive(Clone, Copy, Debug)]
@@ -27,27 +30,30 @@ pub struct Conditional<T> {
 /// `below`. The sample was projected.
 pub(crate) fn conditional<T: Real>(
     model: &Model<'_, T>,
-    arena: &mut Arena<'_, T>,
+    memory: &mut Memory<'_, T>,
     values: &[T],
     latent: u16,
     points: &[T],
     below: &mut [T],
 ) -> Result<Conditional<T>, Error> {
-    let mut order = Vec::new();
-    let _ = order.push(latent); // room for one
+    let mut latents = Latents::new();
+    let _ = latents.push(latent); // room for one
     for (other, &value) in (0u16..).zip(values) {
         let is_on = other != latent && value != T::ZERO;
-        if is_on && (order.len() >= model.shape.selected || order.push(other).is_err()) {
+        if is_on && (latents.len() >= model.shape.selected || latents.push(other).is_err()) {
             return Err(Error::Setting { field: "values" });
         }
     }
-    let block = Block::gather(model, &mut order, arena.projection, arena.block.reborrow());
-    let Arena { sample, chain, work, .. } = arena;
-    let value = |p: usize| at(values, super::latent(&block, p));
-    if model.shape.kind.is_maximal() {
+    let others = latents.clone();
+    let value = |p: usize| at(values, usize::from(others.get(p).copied().unwrap_or_default()));
+    if model.shape.kind.family() == Family::Maximal {
+        let Memory { sample, candidates, links, chain_maxima, borders, clean, .. } = memory;
+        let (candidates, links) = (records_mut(candidates), records_mut(links));
+        priors(model, &latents, candidates);
+        let borders = borders.as_chunks_mut().0;
         let mut sampler =
-            Maximal::new(model, &block, sample, chain.state, chain.maxima, chain.borders, chain.clean);
-        (1..block.len()).for_each(|p| sampler.set(p, Some(value(p))));
+            Maximal::new(model, &latents, candidates, sample, links, chain_maxima, borders, clean);
+        (1..latents.len()).for_each(|p| sampler.set(p, Some(value(p))));
         let given = sampler.given(0);
         if model.shape.kind.has_slab() {
             let pieces = sampler.pieces(0);
@@ -55,8 +61,12 @@ pub(crate) fn conditional<T: Real>(
         }
         return Ok(tell(given, points, below, |x| step(x, given.mean)));
     }
-    let mut sampler = Linear::new(model, &block, chain.state, work);
-    (1..block.len()).for_each(|p| sampler.set(p, Some(value(p))));
+    let origin = Joint::new(T::ZERO);
+    let mut tableau = tableau!(model, memory, &mut latents, T::ZERO, origin, 0u16);
+    gather(&mut tableau, memory.projection, T::ZERO);
+    let links = records_mut(memory.links);
+    let mut sampler = Linear::new(&mut tableau, memory.gram, links, memory.projection, (T::ZERO, 0));
+    (1..others.len()).for_each(|p| sampler.set(p, Some(value(p))));
     let given = sampler.given(0);
     let deviation = given.variance.sqrt();
     Ok(tell(given, points, below, |x| match deviation > T::ZERO {

@@ -10,9 +10,10 @@
 //! not have; the truncated engine is faster, but keeps sums for every level of its walk.
 
 use super::chain::Sampler;
-use crate::math::Real;
-use crate::rng::Rng;
-use crate::states::{Path, each_path};
+use crate::numeric::math::Real;
+use crate::numeric::rng::Rng;
+use crate::posterior::Path;
+use crate::states::table::each_path;
 
 /// Latents that a greedy start switches, at most. Each costs no more than two sweeps.
 pub(crate) const CLIMBS: u32 = 16;

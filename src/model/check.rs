@@ -3,12 +3,10 @@
 use super::{
     Dictionary, Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States,
 };
-use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
-use crate::features::{DEEP, FIXED, FLOAT_SLAB, GIBBS, INTEGERS, MANY_STATES, has_slab, left_out};
-use crate::fixed::{fits, is_possible};
-use crate::kept::serves;
-use crate::math::Real;
-use crate::slices::{at, lower_row};
+use crate::capacity::{MAX_ACTIVE, MAX_CANDIDATES, MAX_EXPANSIONS, MAX_SELECTED};
+use crate::features::{FIXED, INTEGERS, left_out};
+use crate::numeric::math::Real;
+use crate::numeric::slices::{at, lower_row};
 
 impl Shape {
     pub(super) const fn check(&self) -> Result<(), ModelError> {
@@ -30,9 +28,22 @@ impl Shape {
         if self.max_active > MAX_ACTIVE {
             return Err(ModelError::Capacity { field: "max_active", most: MAX_ACTIVE });
         }
-        // Those of sampled kinds are never looked at one by one.
-        if MANY_STATES && self.states() > MAX_STATES && !self.kind.is_sampled() {
-            return Err(ModelError::TooManyStates);
+        match self.states {
+            States::Adaptive { .. } if self.selected > MAX_CANDIDATES => {
+                return Err(ModelError::Capacity { field: "selected", most: MAX_CANDIDATES });
+            }
+            States::Adaptive { expansions: 0 } => return Err(ModelError::Size { field: "expansions" }),
+            States::Adaptive { expansions } if expansions as usize > MAX_EXPANSIONS => {
+                return Err(ModelError::Capacity { field: "expansions", most: MAX_EXPANSIONS });
+            }
+            States::Adaptive { .. } if self.singletons => {
+                return Err(ModelError::Unfit { field: "singletons" });
+            }
+            // Those of sampled kinds are never looked at one by one.
+            States::Subsets | States::Table if self.states() > MAX_STATES && !self.kind.is_sampled() => {
+                return Err(ModelError::TooManyStates);
+            }
+            States::Adaptive { .. } | States::Subsets | States::Table => {}
         }
         // Maximal causes keep D numbers for each latent that is on.
         if self.kind.is_maximal() && self.dims > i32::MAX as usize / 8 / self.max_active {
@@ -50,7 +61,7 @@ impl<'a, T: Real> Model<'a, T> {
             return Err(ModelError::LeftOut { feature });
         }
         parts.shape.check()?;
-        let Shape { kind, dims: d, latents: h, max_active, .. } = parts.shape;
+        let Shape { kind, dims: d, latents: h, .. } = parts.shape;
         // Checked products: on a 32-bit device D x H may not fit.
         let panels = h.div_ceil(PANEL).checked_mul(PANEL).and_then(|h| h.checked_mul(d));
         let Some(panels) = panels else { return Err(ModelError::Size { field: "dims" }) };
@@ -106,33 +117,31 @@ impl<'a, T: Real> Model<'a, T> {
             Selection::Bound if kind.is_non_negative() && !kind.has_slab() && !full_noise => {}
             _ => return Err(ModelError::Unfit { field: "selection" }),
         }
-        if FIXED && let Some(fixed) = parts.fixed {
-            let is_grown = matches!(parts.states, States::Grown);
-            let is_singleton = matches!(parts.selection, Selection::Singleton);
-            let is_integer = matches!(parts.dictionary, Dictionary::Integer(_));
-            if !(fits(&parts.shape) && is_grown && is_singleton && is_integer) {
-                return Err(ModelError::Unfit { field: "fixed" });
-            }
-            if fixed.len() != h {
-                return Err(ModelError::Length { field: "fixed", expected: h, found: fixed.len() });
-            }
-            if let Some(index) = fixed.iter().position(|latent| !is_possible(latent)) {
-                return Err(ModelError::Range { field: "fixed", index });
-            }
-        }
-        if let States::Table(table) = parts.states {
-            match StateTable::<T>::len(h, max_active, table.full_slab) {
-                Some(len) if kind == Kind::Gsc => numbers("states", table.records, len)?,
-                Some(_) => return Err(ModelError::Unfit { field: "states" }),
-                None => return Err(ModelError::Size { field: "states" }),
-            }
+        parts.check_states()?;
+        if FIXED {
+            parts.check_fixed()?;
         }
         numbers("log_norm", &[parts.log_norm], 1)?;
-        // By sampling it could still be inferred.
-        if FLOAT_SLAB && !DEEP && !GIBBS && has_slab(kind) && !serves(&parts) {
-            return Err(ModelError::LeftOut { feature: "deep" });
-        }
         Ok(parts)
+    }
+
+    /// Whether the model has what its states need.
+    pub(super) fn check_states(&self) -> Result<(), ModelError> {
+        let Shape { kind, latents, max_active, .. } = self.shape;
+        match (self.shape.states, self.table) {
+            (States::Table, Some(table)) if kind == Kind::Gsc => {
+                match StateTable::<T>::len(latents, max_active, table.full_slab) {
+                    Some(len) => numbers("states", table.records, len),
+                    None => Err(ModelError::Size { field: "states" }),
+                }
+            }
+            (States::Table, _) => Err(ModelError::Unfit { field: "states" }),
+            // A full slab has no states without a table.
+            (States::Adaptive { .. } | States::Subsets, Some(table)) if table.full_slab => {
+                Err(ModelError::Unfit { field: "states" })
+            }
+            (States::Adaptive { .. } | States::Subsets, _) => Ok(()),
+        }
     }
 }
 

@@ -18,9 +18,10 @@
 //! many digits (14 bits and a sign for D = 16, 12 for D = 256, where columns are normal).
 
 use super::{ModelError, PANEL};
+use crate::counts::Count;
 use crate::features::INTEGERS;
-use crate::math::Real;
-use crate::slices::{at, span};
+use crate::numeric::math::Real;
+use crate::numeric::slices::{at, span};
 
 /// Latents side by side, and dimensions in a group, of a dictionary of integers.
 pub const QUAD: usize = 4;
@@ -89,35 +90,54 @@ impl<'a, T: Real> Integers<'a, T> {
 
     /// W_h.
     pub(crate) fn column(self, dims: usize, latent: usize) -> IntegerColumn<'a, T> {
+        if self.width == Width::I16 {
+            Count::DecodedI16.add(dims)
+        } else {
+            Count::DecodedI8.add(dims)
+        }
         let (groups, scale) = (self.quad(dims, latent), at(self.scales, latent));
         IntegerColumn { width: self.width, groups, lane: latent % QUAD, scale, rest: 0, dims: 0..dims }
     }
 
     /// q_dh.
-    fn integer(&self, dims: usize, dim: usize, latent: usize) -> i32 {
+    pub(crate) fn integer(&self, dims: usize, dim: usize, latent: usize) -> i32 {
         let group = span(self.quad(dims, latent), dim / QUAD * self.width.group(), self.width.group());
         let [first, second] = self.width.pairs(group, latent % QUAD);
         let [even, odd] = if dim % QUAD < 2 { first } else { second };
         if dim.is_multiple_of(2) { even } else { odd }
     }
 
-    /// W_h^T W_j: an exact sum, rounded when it becomes a number.
-    pub(crate) fn product(&self, dims: usize, latent: usize, other: usize) -> T {
+    /// q_dh q_dj, dimension by dimension, with zeros after the last.
+    #[inline(always)]
+    pub(crate) fn each_product(&self, dims: usize, latent: usize, other: usize, mut visit: impl FnMut(i32)) {
         let rows = |latent: usize| self.quad(dims, latent).as_chunks::<QUAD>().0.iter();
         let words = rows(latent).zip(rows(other));
         let words = words.map(|(row, others)| (row[latent % QUAD] as i32, others[other % QUAD] as i32));
-        // Below 2^46, since the integers of a column sum up to less than 2^31.
-        let mut sum = 0i64;
         match self.width {
             Width::I8 => words.for_each(|(w, v)| {
-                let byte = |word: i32, shift: u32| word << shift >> 24;
-                let low = byte(w, 24) * byte(v, 24) + byte(w, 16) * byte(v, 16);
-                sum += i64::from(low + byte(w, 8) * byte(v, 8) + byte(w, 0) * byte(v, 0));
+                // q_0 q_2 q_1 q_3, the lower byte first.
+                for shift in [24, 8, 16, 0] {
+                    visit((w << shift >> 24) * (v << shift >> 24));
+                }
             }),
+            // Each product has 30 bits at most.
             Width::I16 => words.for_each(|(w, v)| {
-                sum += i64::from(w as i16) * i64::from(v as i16) + i64::from(w >> 16) * i64::from(v >> 16);
+                visit(i32::from(w as i16) * i32::from(v as i16));
+                visit((w >> 16) * (v >> 16));
             }),
         }
+    }
+
+    /// sum_d q_dh q_dj, exact: below 2^46, since the integers of a column sum up to less than 2^31.
+    pub(crate) fn sum(&self, dims: usize, latent: usize, other: usize) -> i64 {
+        let mut sum = 0i64;
+        self.each_product(dims, latent, other, |product| sum += i64::from(product));
+        sum
+    }
+
+    /// W_h^T W_j: an exact sum, rounded when it becomes a number.
+    pub(crate) fn product(&self, dims: usize, latent: usize, other: usize) -> T {
+        let sum = self.sum(dims, latent, other);
         // In two parts, neither of which is rounded.
         let (high, low) = ((sum >> 24) as i32, (sum & 0xff_ffff) as i32);
         (T::from_i32(high) * T::from_i32(1 << 24) + T::from_i32(low))

@@ -3,13 +3,11 @@
 //! part_g = sum_{h in g} W_dh x_h with d the channel where the group is loudest: H multiply-adds a point. Which d that is, is
 //! found once; the W_dh are kept.
 
-use crate::features::is_maximal;
-use crate::found::Found;
-use crate::groups::Groups;
+use crate::blob::groups::Groups;
+use crate::counts::Count;
 use crate::inference::Inference;
 use crate::model::Model;
-use crate::slices::{dot, set};
-use core::borrow::{Borrow, BorrowMut};
+use crate::numeric::slices::{dot, set};
 
 #[derive(Debug)]
 pub(super) struct Mix<'m> {
@@ -36,7 +34,7 @@ impl Mix<'_> {
                     (loudest, most) = (dim, energy);
                 }
             }
-            if is_maximal(model.shape.kind) {
+            if model.shape.kind.is_maximal() {
                 set(self.weights, loudest, 1.0);
                 continue;
             }
@@ -48,19 +46,20 @@ impl Mix<'_> {
 
     /// Infers a point and adds the part of group g to number g `stride` + `offset` of `out`; false where it cannot be
     /// inferred.
-    pub fn infer<'n, F: BorrowMut<Found<f32>>, M: Borrow<Model<'n, f32>>>(
+    pub fn infer(
         &mut self,
-        inference: &mut Inference<'n, f32, F, M>,
+        inference: &mut Inference<'_, f32>,
         point: &[f32],
         groups: &Groups<'_>,
         out: &mut [f32],
         stride: usize,
         offset: usize,
     ) -> bool {
+        Count::Mixed.add(self.weights.len());
         if inference.infer(point).is_err() {
             return false;
         }
-        if is_maximal(inference.model().shape.kind) {
+        if inference.model().shape.kind.is_maximal() {
             let is_done = inference.reconstruct(self.clean).is_ok();
             if let Some(out) = out.get_mut(offset) {
                 *out += dot(self.weights, self.clean);

@@ -4,10 +4,9 @@ use super::Mix;
 use super::transform::Transform;
 use super::windows::Windows;
 use crate::blob::Blob;
+use crate::blob::frame::{Form, Frame};
 use crate::error::Error;
-use crate::features::is_maximal;
-use crate::frame::{Form, Frame};
-use crate::mdct::Mdct;
+use crate::stream::mdct::Mdct;
 
 /// Of a stream: see the table at the top of [`crate::stream`].
 #[derive(Clone, Copy, Debug)]
@@ -39,10 +38,10 @@ impl Sizes {
     pub fn new(blob: &Blob<'_>) -> Result<Self, Error> {
         let (shape, groups) = (blob.model().shape, blob.groups().len());
         let Frame { form, centred, .. } = frame(blob);
-        if is_maximal(shape.kind) && groups != 1 {
+        if shape.kind.is_maximal() && groups != 1 {
             return Err(Error::Setting { field: "more than one group of maximal causes" });
         }
-        let mix = if is_maximal(shape.kind) { 2 * shape.dims } else { shape.latents };
+        let mix = if shape.kind.is_maximal() { 2 * shape.dims } else { shape.latents };
         match form {
             Form::Samples if centred => Err(Error::Setting { field: "taking the mean off single samples" }),
             Form::Samples => Ok(Self { channels: shape.dims, groups, length: 1, hop: 1, mix, rest: 0 }),
@@ -83,7 +82,7 @@ impl Sizes {
             Some(head)
         };
         let (input, output) = (take(length * channels)?, take(length * groups)?);
-        let clean = if is_maximal(blob.kind()) { mix / 2 } else { 0 };
+        let clean = if blob.kind().is_maximal() { mix / 2 } else { 0 };
         let Frame { form, centred, .. } = frame(blob);
         let work = match form {
             Form::Windows { .. } => Work::Windows(Windows {

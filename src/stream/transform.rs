@@ -5,13 +5,12 @@
 //! gain of its bin before inference and its parts are divided by it after it, so that bins are alike.
 
 use super::Mix;
-use crate::found::Found;
-use crate::groups::Groups;
+use crate::blob::groups::Groups;
+use crate::counts::Count;
 use crate::inference::Inference;
-use crate::mdct::Mdct;
 use crate::model::Model;
-use crate::slices::{at, span, span_mut};
-use core::borrow::{Borrow, BorrowMut};
+use crate::numeric::slices::{at, span, span_mut};
+use crate::stream::mdct::Mdct;
 
 #[derive(Debug)]
 pub(super) struct Transform<'m> {
@@ -36,9 +35,9 @@ impl Transform<'_> {
 
     /// Infers the block that ends here, with the one before it, which is at `oldest` in the rings; false where some of it
     /// cannot be.
-    pub fn infer<'n, F: BorrowMut<Found<f32>>, M: Borrow<Model<'n, f32>>>(
+    pub fn infer(
         &mut self,
-        inference: &mut Inference<'n, f32, F, M>,
+        inference: &mut Inference<'_, f32>,
         ring: &[f32],
         oldest: usize,
         groups: &Groups<'_>,
@@ -55,6 +54,7 @@ impl Transform<'_> {
         parts.fill(0.0);
         let mut is_whole = true;
         for bin in 0..bins {
+            Count::Streamed.add(point.len() + groups.len());
             let gain = gains.get(bin).copied().unwrap_or(1.0);
             for (channel, y) in point.iter_mut().enumerate() {
                 *y = at(spectra, channel * bins + bin) * gain;

@@ -4,13 +4,12 @@
 //! ends, where it knows least, and never 0. A window begins every K samples, so the sum is one over n + i K and has period
 //! K, whether K divides L or not.
 
-use crate::found::Found;
-use crate::groups::Groups;
+use crate::blob::groups::Groups;
+use crate::counts::Count;
 use crate::inference::Inference;
-use crate::mdct::quarter_sine;
-use crate::model::{Model, with_column};
-use crate::slices::{copy, span_mut};
-use core::borrow::{Borrow, BorrowMut};
+use crate::model::with_column;
+use crate::numeric::slices::{copy, span_mut};
+use crate::stream::mdct::quarter_sine;
 
 #[derive(Debug)]
 pub(super) struct Windows<'m> {
@@ -42,9 +41,9 @@ impl Windows<'_> {
     }
 
     /// Infers the window whose first sample is at `oldest` in the ring; false where it cannot be.
-    pub fn infer<'n, F: BorrowMut<Found<f32>>, M: Borrow<Model<'n, f32>>>(
+    pub fn infer(
         &mut self,
-        inference: &mut Inference<'n, f32, F, M>,
+        inference: &mut Inference<'_, f32>,
         ring: &[f32],
         oldest: usize,
         groups: &Groups<'_>,
@@ -54,6 +53,7 @@ impl Windows<'_> {
         let (newer, older) = ring.split_at_checked(oldest).unwrap_or_default();
         copy(self.frame, older);
         copy(span_mut(self.frame, older.len(), newer.len()), newer);
+        Count::Streamed.add(2 * length);
         let mut mean = 0.0;
         if self.centred {
             self.frame.iter().for_each(|y| mean += y);
@@ -85,6 +85,7 @@ impl Windows<'_> {
 
     /// Adds a part of the window to a group's ring, by weight.
     fn add(&self, out: &mut [f32], group: usize, oldest: usize, part: impl Iterator<Item = f32>) {
+        Count::Windowed.add(self.weights.len());
         let ring = span_mut(out, group * self.weights.len(), self.weights.len());
         let Some((newer, older)) = ring.split_at_mut_checked(oldest) else { return };
         for ((out, weight), part) in older.iter_mut().chain(newer).zip(&*self.weights).zip(part) {

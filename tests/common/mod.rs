@@ -3,6 +3,7 @@
 
 pub mod sampling;
 pub mod streams;
+pub mod twofold;
 
 use spikelet::{Error, Inference};
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
@@ -158,6 +159,7 @@ pub fn options(case: &Case) -> Options {
             _ => SelectionName::Singleton,
         },
         states: None,
+        expansions: Options::EXPANSIONS,
         gram: GramName::Auto,
     }
 }
@@ -165,7 +167,15 @@ pub fn options(case: &Case) -> Options {
 /// Exact inference with `latents` latents.
 pub fn exact(latents: usize) -> Options {
     let (selection, gram) = (SelectionName::Singleton, GramName::Auto);
-    Options { selected: latents, max_active: latents, singletons: true, selection, states: None, gram }
+    Options {
+        selected: latents,
+        max_active: latents,
+        singletons: true,
+        selection,
+        states: None,
+        expansions: Options::EXPANSIONS,
+        gram,
+    }
 }
 
 /// So many random cases, but no others tomorrow than today.

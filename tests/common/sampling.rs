@@ -52,9 +52,9 @@ pub type Numbers = Vec<f64>;
 pub fn numbers<T: Real>(estimate: &spikelet::Estimate<'_, T>) -> Numbers {
     let h = estimate.activity.len();
     let mut second = vec![0.0; if estimate.second.is_empty() { 0 } else { h * h }];
-    let width = estimate.order.len();
+    let width = estimate.selected.len();
     for (at, value) in estimate.second.iter().enumerate() {
-        let [i, j] = [at / width, at % width].map(|p| usize::from(estimate.order[p]));
+        let [i, j] = [at / width, at % width].map(|p| usize::from(estimate.selected[p]));
         second[i * h + j] = value.to_f64();
     }
     let marginals = estimate.activity.iter().chain(estimate.mean).chain(estimate.variance);

@@ -32,6 +32,7 @@ pub fn blob_of(parameters: &Parameters, about: About<'_>) -> Blob<'static> {
         singletons: true,
         selection: SelectionName::of_kind(parameters.kind),
         states: None,
+        expansions: Options::EXPANSIONS,
         gram: GramName::Auto,
     };
     let prepared = Prepared::<f32>::new(parameters, &options).unwrap();

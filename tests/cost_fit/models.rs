@@ -1,75 +1,96 @@
-//! Random models, and samples of them.
+//! The models that are fitted, and others that are predicted: none is in both.
+//!
+//! All of tests/conformance are among the latter. Of the others a name says all: kind, D x H x H' x gamma, 1 / sigma^2, and
+//!
+//! | word | |
+//! |---|---|
+//! | i16, i8, fixed | dictionary of integers, inference in integers (i16) |
+//! | subsets, table | states; adaptive otherwise |
+//! | x16 | expansions of adaptive states |
+//! | computed, diagonal, full | G not stored; noise by dimension, with correlations |
+//! | mean, slabs | a slab with a mean, with correlations |
+//! | independent, singleton, alone | scores, no singletons of latents that are no candidates |
+//! | transform64, windows4 | a stream: bins, or hop |
+//! | gibbs-2x10x1x0 | chains, sweeps, latents chosen at random, whether chains start at random |
 
-use crate::family::Family;
-use crate::shapes::{Case, Purpose, cases, samples};
+use spikelet::frame::{Form, Frame};
+use spikelet::model::Width;
 use spikelet::rng::Rng;
-use spikelet::{Engine, Model, Start};
-use spikelet_trainer::blob;
-use spikelet_trainer::parameters::{NoiseCov, Parameters, SlabCov};
-use spikelet_trainer::predict::{Method, SEED, draw};
+use spikelet::{Blob, Engine, Gibbs, Start};
+use spikelet_trainer::blob::{About, write};
+use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
 use std::fs;
 use std::path::Path;
 
-/// Writes blobs and samples, and prints their paths.
-pub fn write(folder: &Path, family: &Family, purpose: Purpose) {
-    fs::create_dir_all(folder).unwrap();
-    for (index, case) in cases(family, purpose).iter().enumerate() {
-        let path = folder.join(name(family, purpose, index, case)).with_extension("spk");
-        let prepared = prepared(family, index, case);
-        fs::write(&path, blob::write(&prepared, &slab(family, index, case.shape[1]), "").unwrap()).unwrap();
-        let model = prepared.model().unwrap();
-        let all = (0..samples(family, purpose)).flat_map(|number| sample(&model, purpose, number));
-        let bytes: Vec<u8> = all.flat_map(f32::to_le_bytes).collect();
-        fs::write(path.with_extension("f32"), bytes).unwrap();
-        println!("{}", path.display());
+/// Samples of each.
+pub const SAMPLES: u64 = 9;
+
+const FIT: &str = include_str!("fit.txt");
+const CHECK: &str = include_str!("check.txt");
+
+const CONFORMANCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/conformance");
+
+/// The names for a purpose, fit or check.
+pub fn names(purpose: &str) -> Vec<String> {
+    let listed = if purpose == "fit" { FIT } else { CHECK }.split_whitespace().map(str::to_string);
+    let files = fs::read_dir(CONFORMANCE).unwrap().map(|file| file.unwrap().path());
+    let known =
+        files.filter(|file| purpose != "fit" && file.extension().is_some_and(|ending| ending == "spk"));
+    let mut known: Vec<String> =
+        known.map(|file| file.file_stem().unwrap().to_str().unwrap().into()).collect();
+    known.sort();
+    listed.chain(known).collect()
+}
+
+/// A model.
+pub struct Made {
+    /// Those of tests/conformance have their own.
+    pub samples: Option<Vec<f32>>,
+    pub bytes: Vec<u8>,
+    pub engine: Engine,
+    pub shape: [usize; 4],
+    /// Draws for a block of a stream; 0 where there is none.
+    pub draws: usize,
+}
+
+impl Made {
+    pub fn blob(&self) -> Blob<'_> {
+        Blob::parse(&self.bytes).expect("allocators align by eight bytes at least")
     }
 }
 
-/// What the firmware calls a model. The last word of one that is sampled says how: see tests/firmware/src/settings.rs.
-pub fn name(family: &Family, purpose: Purpose, index: usize, case: &Case) -> String {
-    let purpose = if purpose == Purpose::Fit { "fit" } else { "check" };
-    let name = format!("{}-{purpose}-{index}", family.name);
-    match case.engine {
-        Engine::Truncated => name,
-        Engine::Gibbs(settings) => {
-            let is_random = u8::from(settings.start == Start::Random);
-            format!("{name}-{}x{}x{}x{is_random}", settings.chains, settings.sweeps, settings.extra)
-        }
-    }
+/// One of tests/conformance.
+fn known(name: &str) -> Made {
+    let path = Path::new(CONFORMANCE).join(name);
+    let bytes = fs::read(path.with_extension("spk")).unwrap();
+    let samples = fs::read(path.with_extension("f32")).unwrap();
+    let samples = samples.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+    let blob = Blob::parse(&bytes).unwrap();
+    let (kind, shape) = (blob.kind(), blob.model().shape);
+    let gibbs = Engine::Gibbs(Gibbs { chains: 2, extra: 1, seed: 1, ..Gibbs::new(kind, 10) });
+    let engine = if name.ends_with("-gibbs") { gibbs } else { Engine::Truncated };
+    let draws = usize::from(blob.frame().is_some());
+    let shape = [shape.dims, shape.latents, shape.selected, shape.max_active];
+    Made { samples: Some(samples), bytes, engine, shape, draws }
 }
 
-/// Whether a sample is louder than the model itself would have it: the dearest are found among these.
-pub fn is_scaled(purpose: Purpose, number: u64) -> bool {
-    purpose == Purpose::Fit && number % 3 == 2
-}
-
-/// A sample of the model, or ten to a thousand times one.
-pub fn sample(model: &Model<'_, f32>, purpose: Purpose, number: u64) -> Vec<f32> {
-    let mut sample = draw(model, SEED, number);
-    if is_scaled(purpose, number) {
-        let factor = 10f32.powi(1 + (number / 3 % 3) as i32);
-        sample.iter_mut().for_each(|y| *y *= factor);
+/// The model of a name.
+pub fn made(name: &str) -> Made {
+    let words: Vec<&str> = name.split('-').collect();
+    let has = |word: &str| words.contains(&word);
+    let number =
+        |prefix: &str| words.iter().find_map(|word| word.strip_prefix(prefix)?.parse::<usize>().ok());
+    let numbers = |word: &str| word.split('x').map(|number| number.parse().unwrap()).collect::<Vec<usize>>();
+    if !words.get(1).is_some_and(|shape| shape.contains('x')) {
+        return known(name);
     }
-    sample
-}
+    let kinds = [ModelKind::Gsc, ModelKind::Bsc, ModelKind::Nmf, ModelKind::Mca, ModelKind::Ssmca];
+    let kind = kinds.into_iter().find(|kind| kind.name() == words[0]).unwrap();
+    let shape: [usize; 4] = numbers(words[1]).try_into().unwrap();
+    let [d, h, selected, max_active] = shape;
+    let variance = 1.0 / words[2].parse::<f64>().unwrap();
 
-/// The slab of model `index`: with and without a mean; in some tables, one that depends on the others.
-fn slab(family: &Family, index: usize, latents: usize) -> SlabCov {
-    if !family.kind.kind().has_slab() || index.is_multiple_of(2) {
-        return SlabCov::Unit;
-    }
-    if family.method == Method::Table && index % 4 == 3 {
-        let covariance = |i: usize| if i / latents == i % latents { 0.5 } else { 0.1 / latents as f64 };
-        return SlabCov::Full((0..latents * latents).map(covariance).collect());
-    }
-    SlabCov::Diagonal(vec![0.5; latents])
-}
-
-/// A random model, with more or less noise; some whose Gram matrix is computed, some with full noise, some without
-/// singletons.
-pub fn prepared(family: &Family, index: usize, case: &Case) -> Prepared<f32> {
-    let (kind, [d, h, selected, max_active]) = (family.kind, case.shape);
     let mut rng = Rng::new(100 * d as u64 + h as u64);
     let is_positive = kind.kind().is_non_negative();
     let mut entry = || {
@@ -77,27 +98,82 @@ pub fn prepared(family: &Family, index: usize, case: &Case) -> Prepared<f32> {
         if is_positive { w.abs() } else { w }
     };
     let dictionary = (0..d * h).map(|_| entry()).collect();
-    let variance = case.noise;
-    let covariance = |i: usize| if i / d == i % d { variance } else { 0.1 * variance / d as f64 };
-    let noise = match index % 6 {
-        5 if !is_positive => NoiseCov::Full((0..d * d).map(covariance).collect()),
-        0 | 3 => NoiseCov::Diagonal((0..d).map(|i| variance * (1.0 + i as f64 / d as f64)).collect()),
+    let matrix = |n: usize, diagonal: f64| {
+        let entry = move |i: usize| if i / n == i % n { diagonal } else { 0.1 * diagonal / n as f64 };
+        (0..n * n).map(entry).collect()
+    };
+    let noise = match () {
+        _ if has("full") => NoiseCov::Full(matrix(d, variance)),
+        _ if has("diagonal") => {
+            NoiseCov::Diagonal((0..d).map(|i| variance * (1.0 + i as f64 / d as f64)).collect())
+        }
         _ => NoiseCov::Shared(variance),
     };
-    let prior = vec![([1.5, 1.0, 2.5][index % 3] / h as f64).min(0.4); h];
-    let slab_mean = if kind.kind().has_slab() { vec![(index % 2) as f64; h] } else { Vec::new() };
-    let slab_cov = slab(family, index, h);
-    let parameters = Parameters { kind, dims: d, latents: h, dictionary, prior, slab_mean, slab_cov, noise };
-    // Computed with the same noise in all dimensions, and with other noise.
-    let gram =
-        if index % 6 == 4 || matches!(index % 12, 0 | 3) { GramName::Computed } else { GramName::Auto };
-    let states = (family.method == Method::Table).then_some(StatesName::Table);
-    let (selection, singletons) = (SelectionName::of_kind(kind), index % 7 != 2);
-    let options = Options { selected, max_active, singletons, selection, states, gram };
-    let prepared = match family.width {
-        Some(width) => Prepared::quantized(&parameters, &options, width),
-        None => Prepared::new(&parameters, &options),
+    let has_slab = kind.kind().has_slab();
+    let slab_cov = match () {
+        _ if has("slabs") => SlabCov::Full(matrix(h, 0.5)),
+        _ if has("mean") => SlabCov::Diagonal(vec![0.5; h]),
+        _ => SlabCov::Unit,
+    };
+    let slab_mean = if has_slab { vec![if has("mean") { 1.0 } else { 0.0 }; h] } else { Vec::new() };
+    // Two to three latents on, as samples of sparse models have, more where more may be.
+    let prior = vec![(f64::max(2.0, max_active as f64 / 3.0) / h as f64).min(0.4); h];
+    let parameters = Parameters {
+        kind,
+        dims: d,
+        latents: h,
+        dictionary,
+        prior,
+        slab_mean,
+        slab_cov: slab_cov.clone(),
+        noise,
+    };
+    let options = Options {
+        selected,
+        max_active,
+        singletons: !has("alone"),
+        selection: match () {
+            _ if has("independent") => SelectionName::Independent,
+            _ if has("singleton") => SelectionName::Singleton,
+            _ => SelectionName::of_kind(kind),
+        },
+        states: Some(match () {
+            _ if has("table") || has("slabs") => StatesName::Table,
+            _ if has("subsets") => StatesName::Subsets,
+            _ => StatesName::Adaptive,
+        }),
+        expansions: number("x").unwrap_or(Options::EXPANSIONS),
+        gram: if has("computed") { GramName::Computed } else { GramName::Auto },
+    };
+    let prepared = match () {
+        _ if has("i16") || has("fixed") => Prepared::quantized(&parameters, &options, Width::I16),
+        _ if has("i8") => Prepared::quantized(&parameters, &options, Width::I8),
+        _ => Prepared::new(&parameters, &options),
+    };
+    let mut prepared = prepared.unwrap_or_else(|error| panic!("{name}: {error}"));
+    if has("fixed") {
+        prepared = prepared.in_fixed_point().unwrap_or_else(|error| panic!("{name}: {error}"));
     }
-    .unwrap();
-    if family.method == Method::Fixed { prepared.in_fixed_point().unwrap() } else { prepared }
+    let form = match (number("transform"), number("windows")) {
+        (Some(bins), _) => Some(Form::Transform { bins: bins as u32, channels: d as u32 }),
+        (_, Some(hop)) => Some(Form::Windows { length: d as u32, hop: hop as u32 }),
+        _ => None,
+    };
+    let frame = form.map(|form| Frame { form, rate: 0, centred: false });
+    let bytes = write(&prepared, &slab_cov, About { frame, ..About::default() }).unwrap();
+    let engine = match has("gibbs") {
+        true => {
+            let [chains, sweeps, extra, is_random] = numbers(words[words.len() - 1]).try_into().unwrap();
+            let start = if is_random > 0 { Start::Random } else { Start::Greedy };
+            let usual = Gibbs::new(kind.kind(), sweeps as u32);
+            Engine::Gibbs(Gibbs { chains: chains as u32, start, extra: extra as u16, seed: 1, ..usual })
+        }
+        false => Engine::Truncated,
+    };
+    let draws = match form {
+        Some(Form::Transform { bins, .. }) => bins as usize,
+        Some(Form::Windows { .. }) => 1,
+        _ => 0,
+    };
+    Made { samples: None, bytes, engine, shape, draws }
 }

@@ -3,7 +3,7 @@
 //! Every point becomes its posterior mean, W <s.z>, computed by the core in `f32`. Where points are pieces of a picture
 //! or recording, every pixel is the mean over the pieces it lies in.
 
-use super::engine;
+use super::engine::{self, Extra};
 use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims};
 use super::output::{Progress, print, refuse_overwriting};
@@ -155,13 +155,14 @@ impl Denoise {
     ) -> Result<()> {
         let name = self.data.display().to_string();
         let threads = self.inferring.threads();
-        let piece = engine::piece_points(&model, engine, threads);
+        let extra = Extra::Reconstruction;
+        let piece = engine::piece_points(&model, engine, threads, extra);
         let mut progress = Progress::new("denoise", source.points());
         let (mut chunk, mut first) = (Vec::new(), 0);
         while first < source.points() {
             let count = source.read_chunk(first, piece, &mut chunk)?;
             let mut at = first;
-            for posteriors in engine::infer(model, engine, &chunk, threads, first, &name, true)? {
+            for posteriors in engine::infer(model, engine, &chunk, threads, first, &name, extra)? {
                 put(at, &posteriors.reconstruction);
                 at += posteriors.evidence.len();
             }

@@ -235,21 +235,19 @@ fn over_all_states(model: Model<'_, f32>) -> Result<Option<Model<'_, f32>>, &'st
     if model.shape.kind.is_sampled() {
         return Err("states of this kind have no closed form");
     }
-    if model.shape.max_active == h {
+    if model.shape.max_active == h && !matches!(model.shape.states, States::Adaptive { .. }) {
         return Ok(None);
     }
     if h > MOST_LATENTS_FOR_QUALITY {
         return Err("it needs all 2^H states, which are too many beyond 12 latents");
     }
     // Only a full slab needs the table.
-    let states = match model.states {
-        States::Table(table) if table.full_slab => model.states,
-        _ => States::Grown,
-    };
-    (Model { states, ..model }).with_truncation(h, h).map(Some).map_err(|_| match states {
-        States::Table(_) => "it needs all 2^H states, and the table in the model has not all of them",
-        States::Grown => "it needs all 2^H states, for which this build has no room",
-    })
+    if model.has_full_slab() {
+        let lacking = "it needs all 2^H states, and the table in the model has not all of them";
+        return model.with_states(h, h, States::Table).map(Some).map_err(|_| lacking);
+    }
+    let lacking = "it needs all 2^H states, for which this build has no room";
+    Model { table: None, ..model }.with_states(h, h, States::Subsets).map(Some).map_err(|_| lacking)
 }
 
 /// The variances of the noise.

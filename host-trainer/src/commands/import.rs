@@ -15,14 +15,17 @@ use spikelet::frame::{Form, Frame};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// Candidates of adaptive states, and most of them on at once, unless others are asked for.
+const CANDIDATES: usize = 20;
+const ACTIVE: usize = 12;
 /// Up to this many latents every state is looked at unless flags say otherwise: 256 states.
 const SMALL: usize = 8;
 
 /// Build a model from parameters that came from elsewhere
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without --selected and --max-active, inference is exact for up to 8 latents; beyond that the 8 best latents of a
-sample are kept, up to 3 of them on at once.
+Without flags, the states of a sample are found by search: among 20 candidates at most, up to 12 of them on at once. With --states
+subsets, inference is exact for up to 8 latents; beyond that the 8 best latents of a sample are kept, up to 3 of them on at once.
 
 Example:
   spikelet import --model gsc --w W.npy --pi 0.1 --sigma2 0.01 --out model.spk
@@ -50,10 +53,10 @@ pub(super) struct Import {
     /// Variance of the observation noise: a number, D numbers or a D x D covariance (not for mca, ssmca); always needed
     #[arg(long, value_name = "NUMBER|sigma2.npy", allow_negative_numbers = true)]
     sigma2: Option<Given>,
-    /// H', latents kept per sample [default: H, at most 8]
+    /// H', latents kept per sample; with adaptive states candidates at most [default: H, at most 20; with other states at most 8]
     #[arg(long, value_name = "COUNT")]
     selected: Option<usize>,
-    /// Most latents on at once [default: H' when H is at most 8, else 3]; samplers do not
+    /// Most latents on at once [default: H', at most 12; with other states H' when H is at most 8, else 3]; samplers do not
     /// care
     #[arg(long, value_name = "COUNT")]
     max_active: Option<usize>,
@@ -64,9 +67,13 @@ pub(super) struct Import {
     /// for nmf and mca]
     #[arg(long, value_enum)]
     selection: Option<SelectionName>,
-    /// Where the matrices of a state come from (gsc) [default: grown, table for a full --psi2]
+    /// Which states of a sample are looked at [default: adaptive; table for a full --psi2; subsets with --selection or
+    /// --no-singletons, which are about them]
     #[arg(long, value_enum)]
     states: Option<StatesName>,
+    /// States of a search whose neighbours are looked at, with adaptive states [default: 4]
+    #[arg(long, value_name = "COUNT")]
+    expansions: Option<usize>,
     /// Whether the H x H matrix W^T Sigma^-1 W is part of the model: more flash, fewer operations
     #[arg(long, value_enum, default_value = "auto")]
     gram: GramName,
@@ -94,7 +101,7 @@ impl Import {
         files::check_target(&self.out)?;
         refuse_overwriting(&self.out, &self.inputs())?;
         let parameters = self.parameters(kind)?;
-        let options = self.options(kind, parameters.latents);
+        let options = self.options(&parameters);
         let provenance = match &self.provenance {
             Some(text) => text.clone(),
             None => {
@@ -188,10 +195,26 @@ impl Import {
         })
     }
 
-    fn options(&self, kind: ModelKind, latents: usize) -> Options {
-        let selected = self.selected.unwrap_or(latents.min(SMALL));
+    /// Which states, as asked for or as fits.
+    fn states(&self, kind: ModelKind, has_full_slab: bool) -> StatesName {
+        match self.states {
+            Some(states) => states,
+            None if has_full_slab => StatesName::Table,
+            None if self.selection.is_some() || self.no_singletons || kind.kind().is_sampled() => {
+                StatesName::Subsets
+            }
+            None => StatesName::Adaptive,
+        }
+    }
+
+    fn options(&self, parameters: &Parameters) -> Options {
+        let (kind, latents) = (parameters.kind, parameters.latents);
+        let states = self.states(kind, matches!(parameters.slab_cov, SlabCov::Full(_)));
+        let is_adaptive = states == StatesName::Adaptive;
+        let selected = self.selected.unwrap_or(latents.min(if is_adaptive { CANDIDATES } else { SMALL }));
         let most = match kind.kind().is_sampled() {
             true => selected.min(MAX_ACTIVE),
+            false if is_adaptive => selected.min(ACTIVE),
             false if latents <= SMALL => selected,
             false => selected.min(3),
         };
@@ -200,7 +223,8 @@ impl Import {
             max_active: self.max_active.unwrap_or(most),
             singletons: !self.no_singletons,
             selection: self.selection.unwrap_or_else(|| SelectionName::of_kind(kind)),
-            states: self.states,
+            states: Some(states),
+            expansions: self.expansions.unwrap_or(Options::EXPANSIONS),
             gram: self.gram,
         }
     }

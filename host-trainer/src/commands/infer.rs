@@ -2,17 +2,17 @@
 //!
 //! Data is read and results are written a piece at a time, so neither has to fit in memory.
 
-use super::engine;
+use super::engine::{self, Extra};
 use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims};
 use super::output::{Folder, Progress, counted, print, refuse_overwriting};
-use super::results::RESULTS;
+use super::results::{RESULTS, STATES};
 use super::sanity::Survey;
 use crate::data::Source;
 use crate::files::Writer;
 use crate::{Error, Result};
 use spikelet::{Engine, Model};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 /// Infer which sources are on, and how strong, for every point of a file
@@ -23,13 +23,17 @@ Writes to the folder, one row per point, as NumPy arrays:
   mean.npy       N x H   posterior mean of each source
   variance.npy   N x H   posterior variance of each source
   map.npy        N x H   1 for the latents of the most probable state
-  selected.npy   N x H'  the latents kept for the point, best first
+  selected.npy   N x H'  the latents kept for the point, best first; -1 where a point has fewer
   evidence.npy   N       logarithm of the probability of the point, summed over the states kept
 With --engine gibbs map.npy is the best state that was drawn, and evidence.npy a lower bound: that state's part alone.
+With --write-states also
+  states.npy     M x 2   a row for every state kept: the number of its point, counted from 0, and the latents that are on,
+                         bit i of the number for the i-th of the point's row in selected.npy
 
 Example:
   spikelet infer model.spk recording.wav --out-dir results
-  spikelet infer model.spk recording.wav --out-dir results --engine gibbs --selected 40 --sweeps 200 --seed 1")]
+  spikelet infer model.spk recording.wav --out-dir results --engine gibbs --selected 40 --sweeps 200 --seed 1
+  spikelet infer model.spk points.npy --out-dir results --states adaptive --expansions 8 --write-states")]
 pub(super) struct Infer {
     /// The model, made by `spikelet train` or `spikelet import`
     #[arg(value_name = "MODEL.spk")]
@@ -41,6 +45,9 @@ pub(super) struct Infer {
     /// Folder for the results; created when it does not exist
     #[arg(long, value_name = "DIR")]
     out_dir: PathBuf,
+    /// Write the states that the posterior is over, too: anyone can check it then
+    #[arg(long)]
+    write_states: bool,
     #[command(flatten)]
     inferring: Inferring,
 }
@@ -50,11 +57,17 @@ impl Infer {
         let file = ModelFile::read(&self.model)?;
         let blob = file.blob()?;
         let (model, engine) = self.inferring.of(blob.model())?;
+        if self.write_states {
+            engine::check_states(&model, engine)?;
+        }
         let mut source = Source::for_model(&self.data, &blob, 1)?;
         same_dims(&source, &model, &self.model)?;
         let folder = Folder::create(&self.out_dir)?;
-        let names = RESULTS.map(|result| result.name);
-        for name in names {
+        let mut names = RESULTS.map(|result| result.name).to_vec();
+        if self.write_states {
+            names.push(STATES.name);
+        }
+        for name in &names {
             refuse_overwriting(&folder.file(name), &[&self.model, &self.data])?;
         }
         let mut survey = Survey::default();
@@ -81,23 +94,36 @@ impl Infer {
         let (points, name) = (source.points(), self.data.display().to_string());
         let fail = |cause: io::Error| Error::writing(&self.out_dir, &cause);
         let threads = self.inferring.threads();
-        let piece = engine::piece_points(&model, engine, threads);
+        let extra = if self.write_states { Extra::States } else { Extra::Nothing };
+        let piece = engine::piece_points(&model, engine, threads, extra);
+        let (writers, states) = writers.split_at_mut(RESULTS.len());
+        for writer in &mut *states {
+            STATES.start(writer, 0, model.shape).map_err(fail)?;
+        }
         for (writer, result) in writers.iter_mut().zip(&RESULTS) {
             result.start(writer, points, model.shape).map_err(fail)?;
         }
         let mut progress = Progress::new("infer", points);
         let mut chunk = Vec::new();
-        let mut first = 0;
+        let (mut first, mut kept) = (0, 0);
         while first < points {
             let count = source.read_chunk(first, piece, &mut chunk)?;
             survey.add(&chunk);
-            for posteriors in engine::infer(model, engine, &chunk, threads, first, &name, false)? {
+            for posteriors in engine::infer(model, engine, &chunk, threads, first, &name, extra)? {
                 for (writer, result) in writers.iter_mut().zip(&RESULTS) {
                     writer.write_all(&(result.rows)(&posteriors)).map_err(fail)?;
                 }
+                for writer in &mut *states {
+                    writer.write_all(&(STATES.rows)(&posteriors)).map_err(fail)?;
+                }
+                kept += posteriors.states.len() / 2;
             }
             first += count;
             progress.advance(count);
+        }
+        for writer in states {
+            writer.seek(SeekFrom::Start(0)).map_err(fail)?;
+            STATES.start(writer, kept, model.shape).map_err(fail)?;
         }
         Ok(())
     }

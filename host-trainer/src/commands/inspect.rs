@@ -6,8 +6,8 @@ use super::processor::{Cores, Load, OnCore, Processor};
 use super::sampling::Sampling;
 use crate::{Error, Result};
 use serde::Serialize;
-use spikelet::blob::{ALIGN, Blob, ENTRY_LEN, Kind, Slab, VERSION};
-use spikelet::model::{Model, StateTable, States};
+use spikelet::blob::{Blob, VERSION};
+use spikelet::model::Model;
 use spikelet::stream::stream_bytes;
 use spikelet::{Engine, Gibbs, gibbs_state_bytes};
 use std::path::PathBuf;
@@ -16,13 +16,14 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Operations are multiply-adds per sample, at most; a loud sample (far above the noise) takes the refinement on top.
-Instructions on a core are predicted from measured ones, for samples as the model itself draws them; \"at worst\" lies above
-all that were measured, which is no proof. \"a guess\" says what is unlike all that was measured. Flash is the model and a
+Instructions on a core are predicted from measured ones, for samples as the model itself draws them or those of --data; \"at worst\" is the dearest
+of these and of some up to a thousand times louder, and a quarter more, which is no proof: the operations are a bound. \"a guess\" says what is unlike all that was measured. Flash is the model and a
 library for its kind alone. Emulators count instructions, not cycles: see --cpi.
 
 Example:
   spikelet inspect model.spk
   spikelet inspect model.spk --core m4f --clock 168MHz --rate 16000
+  spikelet inspect model.spk --core m4f --data recording.wav
   spikelet inspect model.spk --core m7 --engine gibbs --sweeps 50
   spikelet inspect model.spk --json")]
 pub(super) struct Inspect {
@@ -66,8 +67,6 @@ pub(super) struct Facts<'a> {
     pub operations_refinement: u64,
     /// With the engine gibbs.
     pub gibbs: Option<Sampled>,
-    pub grown: Option<Cost>,
-    pub table: Option<Cost>,
     /// Predictions; empty where nothing is known.
     pub cores: Vec<OnCore>,
     /// What a stream takes of the processor, if a clock was given.
@@ -91,13 +90,6 @@ pub(super) struct Stages {
     pub posterior: u64,
 }
 
-/// What the model costs, or would cost, with the matrices of its states made in one of the two ways.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Cost {
-    pub blob_bytes: u64,
-    pub operations: u64,
-}
-
 /// What sampling takes, at most.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Sampled {
@@ -110,7 +102,7 @@ pub(super) struct Sampled {
 
 impl Sampled {
     fn new(model: &Model<'_, f32>, engine: Engine) -> Option<Self> {
-        if matches!(model.states, States::Table(table) if table.full_slab) {
+        if model.has_full_slab() {
             return None;
         }
         let settings = match engine {
@@ -152,7 +144,6 @@ impl<'a> Facts<'a> {
     pub fn new(blob: &Blob<'a>, engine: Engine, cores: Cores) -> Self {
         let model = blob.model();
         let (shape, operations) = (model.shape, model.operations());
-        let [grown, table] = costs(blob);
         Self {
             kind: names::kind(blob.kind()),
             dims: shape.dims,
@@ -179,8 +170,6 @@ impl<'a> Facts<'a> {
             },
             operations_refinement: operations.refinement,
             gibbs: Sampled::new(&model, engine),
-            grown,
-            table,
             cores: cores.on_core,
             load: cores.load,
             loud: cores.loud,
@@ -208,10 +197,6 @@ impl<'a> Facts<'a> {
 
     fn table(&self, name: &str, cores: Vec<(&'static str, String)>) -> String {
         let yes = |flag: bool| if flag { "yes" } else { "no" };
-        let cost = |cost: Option<Cost>| match cost {
-            Some(cost) => format!("{} bytes of flash, {} multiply-adds", cost.blob_bytes, cost.operations),
-            None => "not possible for this model".into(),
-        };
         let stages = &self.operations_by_stage;
         let rows = [
             ("model", format!("{} {name}", self.kind)),
@@ -247,14 +232,6 @@ impl<'a> Facts<'a> {
                     )
                 }),
             ),
-            (
-                "states grown",
-                cost(self.grown) + if self.state_source == "grown" { " (this model)" } else { "" },
-            ),
-            (
-                "states in a table",
-                cost(self.table) + if self.state_source == "table" { " (this model)" } else { "" },
-            ),
         ];
         let last = [
             ("points are", self.points_are()),
@@ -267,7 +244,7 @@ impl<'a> Facts<'a> {
             && self.max_active <= 3
             && self.selected <= 10
             && self.selection == "singleton"
-            && self.state_source == "grown";
+            && self.state_source == "subsets";
         let note = could_be_fixed
             .then(|| ("no float unit", "spikelet quantize --fixed-point takes far less there".into()));
         rows.into_iter()
@@ -277,25 +254,4 @@ impl<'a> Facts<'a> {
             .map(|(key, value)| format!("{key:<18} {value}\n"))
             .collect()
     }
-}
-
-/// Costs with grown states and with a table of them: the present ones, and those of the same model made the other way.
-fn costs(blob: &Blob<'_>) -> [Option<Cost>; 2] {
-    let model = blob.model();
-    if blob.kind() != Kind::Gsc {
-        let present = Cost { blob_bytes: blob.byte_len() as u64, operations: model.operations().total() };
-        return [Some(present), None];
-    }
-    let full_slab = blob.slab() == Slab::Full;
-    let section = StateTable::<f32>::len(model.shape.latents, model.shape.max_active, full_slab)
-        .map(|numbers| ((4 * numbers).next_multiple_of(ALIGN) + ENTRY_LEN) as u64);
-    let held = if matches!(model.states, States::Table(_)) { section.unwrap_or(0) } else { 0 };
-    let without = blob.byte_len() as u64 - held;
-    let operations = |states| Model { states, ..model }.operations().total();
-    let grown = (!full_slab).then(|| Cost { blob_bytes: without, operations: operations(States::Grown) });
-    let table = section.map(|bytes| Cost {
-        blob_bytes: without + bytes,
-        operations: operations(States::Table(StateTable { records: &[], full_slab })),
-    });
-    [grown, table.filter(|table| table.blob_bytes <= u32::MAX.into())]
 }

@@ -8,8 +8,8 @@ use crate::blob::About;
 use crate::files;
 use crate::groups::Grouping;
 use crate::merge::join;
-use crate::parameters::Parameters;
-use crate::prepare::{GramName, Options, check_truncation};
+use crate::parameters::{Parameters, SlabCov};
+use crate::prepare::{GramName, Options, check_truncation, states_of};
 use crate::{Error, Result};
 use spikelet::Shape;
 use spikelet::frame::Frame;
@@ -130,6 +130,11 @@ impl Merge {
             selected,
             max_active,
             singletons: first.singletons,
+            states: states_of(
+                first,
+                parameters.kind.kind(),
+                matches!(parameters.slab_cov, SlabCov::Full(_)),
+            )?,
         };
         check_truncation(shape)?;
         Ok(Options { selected, max_active, gram: GramName::Auto, ..*first })

@@ -62,8 +62,7 @@ impl ModelFile {
                     Error::input(what, &self.name, "use the version that made it, or a newer one")
                 }
                 BlobError::Model(ModelError::Capacity { .. }) => {
-                    let advice = "import it with a smaller --selected or --max-active, or build spikelet with \
-                                  SPIKELET_MAX_SELECTED and SPIKELET_MAX_ACTIVE set higher";
+                    let advice = "import it with a smaller --selected or --max-active";
                     Error::input(error, &self.name, advice)
                 }
                 _ => Error::input(format_args!("the model is damaged ({error})"), &self.name, remake),
@@ -175,9 +174,10 @@ pub(super) mod names {
     }
 
     pub fn states(model: &Model<'_, f32>) -> &'static str {
-        match model.states {
-            States::Grown => "grown",
-            States::Table(_) => "table",
+        match model.shape.states {
+            States::Adaptive { .. } => "adaptive",
+            States::Subsets => "subsets",
+            States::Table => "table",
         }
     }
 }

@@ -1,13 +1,16 @@
 //! What a model takes of a processor: predictions for every core, and the share of one that a stream takes.
 //!
 //! share = points a second x instructions x cycles per instruction / clock. Instructions are predicted from measured
-//! ones ([`crate::predict`]); cycles per instruction are an assumption, which `--cpi` replaces.
+//! ones ([`crate::predict`]), of a stream with its transform or windows; cycles per instruction are an assumption, which `--cpi`
+//! replaces.
 
+use crate::data::Source;
 use crate::predict::{CORES, Core, Prediction, Predictor};
 use crate::{Error, Result};
 use serde::Serialize;
 use spikelet::frame::Form;
 use spikelet::{Blob, Engine};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Processor {
@@ -24,6 +27,9 @@ pub(super) struct Processor {
     /// make the core wait]
     #[arg(long, value_name = "CYCLES", requires = "clock", value_parser = cycles)]
     cpi: Option<f64>,
+    /// Predict for these points, as `spikelet infer` takes them, instead of those that the model draws
+    #[arg(long, value_name = "DATA")]
+    data: Option<PathBuf>,
 }
 
 /// In JSON: what the cores take.
@@ -33,8 +39,10 @@ pub(super) struct OnCore {
     /// Of an average sample.
     pub instructions: u64,
     pub instructions_by_stage: [u64; 3],
-    /// Of the dearest sample, however loud: above all that were measured, but no proof.
+    /// Of the dearest sample, however loud: a margin above all that were tried, but no proof.
     pub instructions_worst: u64,
+    /// Of a stream for each point, with its transform or windows; none where points are samples.
+    pub instructions_streamed: Option<u64>,
     pub flash_bytes: usize,
     pub text_bytes: u32,
     pub arena_bytes: usize,
@@ -71,7 +79,11 @@ pub(super) struct Cores {
 impl Processor {
     /// Predictions for the cores asked for. A model that nothing is known of is an error only if a core was named.
     pub fn predict(&self, blob: &Blob<'_>, engine: Engine) -> Result<Cores> {
-        let predictor = match Predictor::new(&blob.model(), engine) {
+        let predictor = match &self.data {
+            Some(path) => Predictor::of_samples(&blob.model(), engine, points(path, blob)?.into_iter()),
+            None => Predictor::new(&blob.model(), engine),
+        };
+        let predictor = match predictor.and_then(|predictor| predictor.with_stream(blob, engine)) {
             Ok(predictor) => predictor,
             Err(error) if self.core.is_some() => return Err(error),
             Err(error) => {
@@ -109,14 +121,17 @@ impl Processor {
             _ => rate,
         };
         let cycles_per_instruction = self.cpi.unwrap_or(prediction.core.cycles_per_instruction);
+        let instructions = prediction.instructions();
+        // What a stream takes beside inference is the same for all samples.
+        let streamed = prediction.streamed.unwrap_or(instructions);
         let share = |instructions: f64| points_per_second * instructions * cycles_per_instruction / clock;
         Ok(Load {
             core: prediction.core.name,
             clock,
             points_per_second,
             cycles_per_instruction,
-            share: share(prediction.instructions()),
-            share_worst: share(prediction.worst),
+            share: share(streamed),
+            share_worst: share(prediction.worst + (streamed - instructions).max(0.0)),
         })
     }
 }
@@ -129,6 +144,7 @@ impl OnCore {
             instructions: round(prediction.instructions()),
             instructions_by_stage: prediction.stages.map(round),
             instructions_worst: round(prediction.worst),
+            instructions_streamed: prediction.streamed.map(round),
             flash_bytes: prediction.text_bytes as usize + blob.byte_len(),
             text_bytes: prediction.text_bytes,
             arena_bytes: prediction.arena_bytes,
@@ -148,17 +164,20 @@ impl Cores {
             .map(|on| {
                 let beyond = on.beyond.as_ref().map_or(String::new(), |why| format!(" (a guess: {why})"));
                 let bytes = format!("flash {}, stack {} bytes", on.flash_bytes, on.stack_bytes);
+                let streamed = on.instructions_streamed;
+                let streamed =
+                    streamed.map_or(String::new(), |n| format!(" ({n} in a stream, for each point)"));
                 let text = format!(
-                    "{} instructions, at worst {}; {bytes}{beyond}",
+                    "{} instructions{streamed}, at worst {}; {bytes}{beyond}",
                     on.instructions, on.instructions_worst
                 );
                 (on.core, text)
             })
             .collect();
         rows.extend(self.unknown.as_ref().map(|reason| ("on a core", reason.clone())));
-        rows.extend(self.loud.map(|loud| {
-            ("loud draws", format!("{:.0} % of the samples that the model itself makes", 100.0 * loud))
-        }));
+        rows.extend(
+            self.loud.map(|loud| ("loud draws", format!("{:.0} % of the samples are refined", 100.0 * loud))),
+        );
         if let Some(load) = &self.load {
             let percent = |share: f64| format!("{:.1} %", 100.0 * share);
             let too_much = if load.share > 1.0 { ": too slow" } else { "" };
@@ -177,6 +196,27 @@ impl Cores {
         rows
     }
 }
+
+/// Points spread evenly over a file.
+fn points(path: &Path, blob: &Blob<'_>) -> Result<Vec<Vec<f32>>> {
+    let mut source = Source::for_model(path, blob, 1)?;
+    let (all, dims) = (source.points(), blob.model().shape.dims);
+    if source.dims() != dims || all == 0 {
+        let what =
+            format!("{all} points of {} dimensions do not fit the model, which has {dims}", source.dims());
+        return Err(Error::input(what, path.display(), "choose data that the model was made for"));
+    }
+    let taken = all.min(POINTS);
+    let mut point = Vec::new();
+    let read = (0..taken).map(|n| {
+        source.read_chunk((n as u128 * all as u128 / taken as u128) as usize, 1, &mut point)?;
+        Ok(point.iter().map(|&y| y as f32).collect())
+    });
+    read.collect()
+}
+
+/// Points of a file that are looked at.
+const POINTS: usize = 500;
 
 fn core(name: &str) -> Result<Core, String> {
     let names = CORES.map(|core| core.short).join(", ");

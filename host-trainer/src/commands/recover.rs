@@ -37,9 +37,9 @@ pub(super) fn recover(blob: &Blob<'_>) -> Option<(Parameters, Options)> {
         dictionary,
         prior: wide(model.prior_logit).iter().map(|l| 1.0 / (1.0 + (-l).exp())).collect(),
         slab_mean: wide(model.slab_mean),
-        slab_cov: match (blob.slab(), model.states) {
+        slab_cov: match (blob.slab(), model.table) {
             (Slab::Unit | Slab::None, _) => SlabCov::Unit,
-            (Slab::Full, States::Table(table)) => SlabCov::Full(full_slab(&model, &table)),
+            (Slab::Full, Some(table)) => SlabCov::Full(full_slab(&model, &table)),
             _ => SlabCov::Diagonal(psi2()),
         },
         noise: match model.noise {
@@ -60,7 +60,15 @@ pub(super) fn recover(blob: &Blob<'_>) -> Option<(Parameters, Options)> {
             Selection::Cosine { .. } => SelectionName::Cosine,
             Selection::Bound => SelectionName::Bound,
         },
-        states: matches!(model.states, States::Table(_)).then_some(StatesName::Table),
+        states: Some(match model.shape.states {
+            States::Adaptive { .. } => StatesName::Adaptive,
+            States::Subsets => StatesName::Subsets,
+            States::Table => StatesName::Table,
+        }),
+        expansions: match model.shape.states {
+            States::Adaptive { expansions } => usize::from(expansions),
+            States::Subsets | States::Table => Options::EXPANSIONS,
+        },
         gram: match model.gram {
             _ if model.shape.kind.is_maximal() => GramName::Auto,
             Some(_) => GramName::Stored,
@@ -131,6 +139,7 @@ mod tests {
             singletons: true,
             selection: SelectionName::Singleton,
             states: None,
+            expansions: Options::EXPANSIONS,
             gram: GramName::Stored,
         };
         for parameters in [full, diagonal] {

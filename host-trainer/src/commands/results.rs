@@ -56,12 +56,21 @@ pub(super) const RESULTS: [ResultFile; 6] = [
     },
 ];
 
+/// The states behind them, if asked for: as many rows as there are states, which is known at the end.
+pub(super) const STATES: ResultFile = ResultFile {
+    name: "states.npy",
+    format: "<i8",
+    columns: |_| Some(2),
+    rows: |points| integers(&points.states),
+};
+
 impl ResultFile {
-    /// The header of the array, padded to a multiple of 64 bytes as NumPy does. The rows of `points` points follow.
-    pub fn start(&self, writer: &mut impl Write, points: usize, shape: Shape) -> io::Result<()> {
+    /// The header of the array, padded to a multiple of 64 bytes as NumPy does, so that it can be written again in place. As many
+    /// rows follow.
+    pub fn start(&self, writer: &mut impl Write, rows: usize, shape: Shape) -> io::Result<()> {
         let axes = match (self.columns)(shape) {
-            Some(columns) => format!("({points}, {columns})"),
-            None => format!("({points},)"),
+            Some(columns) => format!("({rows}, {columns})"),
+            None => format!("({rows},)"),
         };
         let text = format!("{{'descr': '{}', 'fortran_order': False, 'shape': {axes}, }}", self.format);
         // 10 bytes before it, 117 and a line end: room for far longer axes than 64 bits can count.

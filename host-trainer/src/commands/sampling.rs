@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use spikelet::capacity::MAX_ACTIVE;
-use spikelet::model::{Model, Shape, States};
+use spikelet::model::{Model, Shape};
 use spikelet::{Engine, Gibbs, Start};
 use std::io::Write as _;
 
@@ -97,7 +97,7 @@ impl Sampling {
             self.refuse_flags()?;
             return Ok(Engine::Truncated);
         }
-        if matches!(model.states, States::Table(table) if table.full_slab) {
+        if model.has_full_slab() {
             let what = "slabs that depend on each other cannot be sampled one by one";
             return Err(Error::input(
                 what,
@@ -180,7 +180,7 @@ fn most(max_active: Option<usize>, capacity: u16) -> Result<u16> {
     match max_active.map_or(Ok(capacity), u16::try_from) {
         Ok(most) if most > 0 && most <= capacity => Ok(most),
         _ => {
-            let advice = format!("choose 1 to {MAX_ACTIVE}, or build with SPIKELET_MAX_ACTIVE set higher");
+            let advice = format!("choose 1 to {MAX_ACTIVE}");
             Err(Error::input("a chain cannot have so many latents on", "--max-active", advice))
         }
     }

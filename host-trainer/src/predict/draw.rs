@@ -2,7 +2,6 @@
 //!
 //! y = W (s.z) + noise, or the maximum over latents instead of the sum, from the numbers of the model alone.
 
-use spikelet::math::Real;
 use spikelet::model::{Model, Noise};
 use spikelet::rng::Rng;
 
@@ -55,61 +54,6 @@ fn coloured(noise: &Noise<'_, f32>, white: &[f64]) -> Vec<f64> {
                 rows = rest;
             }
             noise
-        }
-    }
-}
-
-/// Whether inference takes this sample for a loud one: see [`Real::REFINE_ABOVE`].
-pub fn is_loud(model: &Model<'_, f32>, sample: &[f32]) -> bool {
-    if model.shape.kind.is_maximal() {
-        return false;
-    }
-    let weighted = weighted(&model.noise, sample);
-    (0..model.shape.latents).any(|h| {
-        let column = model.column(h).zip(&weighted);
-        let b: f64 = column.map(|(w, y)| f64::from(w) * y).sum();
-        let gram = f64::from(model.gram_diagonal[h]);
-        let gain = match (model.slab_mean.get(h), model.slab_precision.get(h)) {
-            (Some(&mean), Some(&precision)) => {
-                let (mean, precision) = (f64::from(mean), f64::from(precision));
-                let pull = mean * precision;
-                0.5 * (b * b + pull * (2.0 * b - gram * mean)) / (gram + precision)
-            }
-            _ => b,
-        };
-        gain > f64::from(f32::REFINE_ABOVE)
-    })
-}
-
-/// Whether inference of maximal causes takes this sample for one that is far from zero.
-pub fn is_far(model: &Model<'_, f32>, sample: &[f32]) -> bool {
-    let weighted = weighted(&model.noise, sample);
-    let energy: f64 = weighted.iter().zip(sample).map(|(a, &y)| a * f64::from(y)).sum();
-    0.5 * energy > f64::from(f32::REFINE_ABOVE)
-}
-
-/// Sigma^-1 y.
-fn weighted(noise: &Noise<'_, f32>, sample: &[f32]) -> Vec<f64> {
-    let sample = sample.iter().map(|&y| f64::from(y));
-    match *noise {
-        Noise::Shared(precision) => sample.map(|y| y * f64::from(precision)).collect(),
-        Noise::Diagonal(precisions) => {
-            sample.zip(precisions).map(|(y, &precision)| y * f64::from(precision)).collect()
-        }
-        // L^-T L^-1 y.
-        Noise::Full(inverse) => {
-            let sample: Vec<f64> = sample.collect();
-            let mut result = vec![0.0; sample.len()];
-            let mut rows = inverse;
-            for d in 0..sample.len() {
-                let (row, rest) = rows.split_at(d + 1);
-                let white: f64 = row.iter().zip(&sample).map(|(&l, y)| f64::from(l) * y).sum();
-                for (result, &l) in result.iter_mut().zip(row) {
-                    *result += f64::from(l) * white;
-                }
-                rows = rest;
-            }
-            result
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Prepared;
 use crate::{Error, Result};
 use spikelet::Shape;
 use spikelet::math::Real;
-use spikelet::model::{FixedLatent, Kind};
+use spikelet::model::{FixedLatent, Kind, States};
 
 /// Nats that a slab's mean may be worth, 1/2 K mu^2: exponents have room for it.
 const MOST_WORTH: f64 = 64.0;
@@ -23,12 +23,12 @@ impl<T: Real> Prepared<T> {
             let what = format!(
                 "{max_active} of {selected} latents on at once, of {latents}, are too many for integers"
             );
-            let advice =
-                "train with --max-active 3, --selected 10 and --latents 4096 at most, or leave the flag away";
+            let advice = "take adaptive states, or --max-active 3, --selected 10 and --latents 4096 at most, or leave the flag away";
             return Err(Error::input(what, PLACE, advice));
         }
-        if self.states.is_some() || !matches!(self.selection, super::Scores::Singleton) {
-            let what = "integers need states that are grown and selection by singletons";
+        let is_adaptive = matches!(self.shape.states, States::Adaptive { .. });
+        if self.table.is_some() || !(is_adaptive || matches!(self.selection, super::Scores::Singleton)) {
+            let what = "integers need states without a table and selection by singletons";
             return Err(Error::input(what, PLACE, "leave the flag away"));
         }
         let fixed = (0..latents).map(|h| self.fixed_latent(h)).collect::<Result<_>>()?;
@@ -63,13 +63,13 @@ impl<T: Real> Prepared<T> {
             return Err(Error::input(what, PLACE, "leave the flag away"));
         }
         let mantissa = fixed(s / exponent.exp2(), 30).max(1 << 30);
-        Ok([
-            mantissa,
-            exponent as i32,
-            bits(offset - worth),
-            bits(logit),
-            fixed(log2_e.sqrt() * k * mu * s, 22),
+        Ok(FixedLatent {
+            scale: mantissa,
+            exponent: exponent as i32,
+            offset: bits(offset - worth),
+            logit: bits(logit),
+            pull: fixed(log2_e.sqrt() * k * mu * s, 22),
             least,
-        ])
+        })
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::parameters::{ModelKind, NoiseCov, Parameters};
 use crate::{Error, Result};
-use spikelet::capacity::{MAX_ACTIVE, MAX_SELECTED};
-use spikelet::model::{MAX_STATES, Shape};
+use spikelet::capacity::{MAX_ACTIVE, MAX_CANDIDATES, MAX_EXPANSIONS, MAX_SELECTED};
+use spikelet::model::{MAX_STATES, Shape, States};
 
 /// Names of the selection scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -29,12 +29,14 @@ impl SelectionName {
     }
 }
 
-/// Where the matrices of a state come from.
+/// Which states of a sample are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum StatesName {
-    /// Grown along the walk (diagonal slab).
-    Grown,
-    /// Precomputed for every state (any slab).
+    /// Found by search around a greedy reference (diagonal slab).
+    Adaptive,
+    /// The papers': at most `--max-active` of the `--selected` latents with the best scores (diagonal slab).
+    Subsets,
+    /// The same with matrices precomputed for every state (any slab).
     Table,
 }
 
@@ -60,10 +62,17 @@ pub struct Options {
     pub singletons: bool,
     /// Selection score.
     pub selection: SelectionName,
-    /// Where the states' matrices come from; `None` chooses by the slab.
+    /// Which states; `None` is subsets, or a table for a full slab.
     pub states: Option<StatesName>,
+    /// X of adaptive states.
+    pub expansions: usize,
     /// Whether G is stored.
     pub gram: GramName,
+}
+
+impl Options {
+    /// Expansions unless others are asked for.
+    pub const EXPANSIONS: usize = 4;
 }
 
 /// Refuses what the core would refuse, in the words of the command line.
@@ -85,17 +94,18 @@ pub(crate) fn check_truncation(shape: Shape) -> Result<()> {
             advice,
         ));
     }
-    for (flag, variable, value, most) in [
-        ("--selected", "SPIKELET_MAX_SELECTED", selected, MAX_SELECTED),
-        ("--max-active", "SPIKELET_MAX_ACTIVE", max_active, MAX_ACTIVE),
+    let (most_selected, expansions) = match shape.states {
+        States::Adaptive { expansions } => (MAX_CANDIDATES, usize::from(expansions)),
+        States::Subsets | States::Table => (MAX_SELECTED, 1),
+    };
+    for (flag, value, most, what) in [
+        ("--selected", selected, most_selected, "latents"),
+        ("--max-active", max_active, MAX_ACTIVE, "latents"),
+        ("--expansions", expansions, MAX_EXPANSIONS, "expansions"),
     ] {
-        if value > most {
-            let advice = format!("choose {most} or less, or build with {variable}={value}");
-            return Err(Error::input(
-                format_args!("{value} latents are more than this build has room for"),
-                flag,
-                advice,
-            ));
+        if value == 0 || value > most {
+            let advice = format!("choose 1 to {most}");
+            return Err(Error::input(format_args!("{value} {what} are not possible"), flag, advice));
         }
     }
     if shape.states() > MAX_STATES && !shape.kind.is_sampled() {

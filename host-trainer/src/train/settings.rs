@@ -233,6 +233,7 @@ impl Settings {
             singletons: self.singletons,
             selection: SelectionName::of_kind(self.model),
             states: None,
+            expansions: Options::EXPANSIONS,
             // A block of it costs less than the whole once latents are many.
             gram: match self.latents > STORED_UP_TO && self.noise != NoiseForm::Full {
                 true => GramName::Computed,

@@ -33,7 +33,7 @@ fn the_header_compiles_as_c_and_cpp_and_holds_the_blob() {
         #if MODEL_DIMS != 4 || MODEL_LATENTS != 6 || MODEL_SELECTED != 6 || MODEL_MAX_ACTIVE != 6
         #error sizes
         #endif
-        #if MODEL_STATES != 64 || MODEL_STATE_ALIGN != 8
+        #if MODEL_STATES != 25 || MODEL_STATE_ALIGN != 8
         #error states
         #endif
         int main(void) {

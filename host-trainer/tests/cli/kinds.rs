@@ -23,11 +23,15 @@ fn import_infer_inspect_eval_and_export() {
         ("mca", "mca", "bound"),
     ] {
         desk.good(&format!(
+            "import --model {given} --w W.npy --sigma2 0.05 --selected 4 --max-active 2 --states subsets --out m.spk"
+        ));
+        assert_eq!(json("inspect m.spk --json")["states"], 13);
+        desk.good(&format!(
             "import --model {given} --w W.npy --sigma2 0.05 --selected 4 --max-active 2 --out m.spk"
         ));
         let facts = json("inspect m.spk --json");
         assert_eq!((&facts["kind"], &facts["selection"]), (&kind.into(), &score.into()));
-        assert_eq!((&facts["slab"], &facts["states"]), (&"none".into(), &13.into()));
+        assert_eq!((&facts["slab"], &facts["states"]), (&"none".into(), &17.into()));
         assert!(facts["table"].is_null() && facts["operations"].as_u64() > Some(0));
         assert!(desk.good("inspect m.spk").contains(&format!("{kind} m.spk")));
 

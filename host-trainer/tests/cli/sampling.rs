@@ -62,7 +62,7 @@ fn forty_latents_at_once() {
     let wave = |n: usize, f: f64| (0..n).map(|i| (f * (i * i) as f64).sin()).collect::<Vec<_>>();
     desk.array("W.npy", &[30, 50], &wave(1500, 1.1));
     desk.array("Y.npy", &[5, 30], &wave(150, 0.7));
-    desk.good("import --model gsc --w W.npy --sigma2 0.05 --selected 40 --out m.spk");
+    desk.good("import --model gsc --w W.npy --sigma2 0.05 --states subsets --selected 40 --out m.spk");
     desk.good("infer m.spk Y.npy --engine gibbs --sweeps 60 --extra 2 --out-dir out");
     assert_eq!(array(&desk, "out", "selected").len(), 5 * 40);
     assert!(array(&desk, "out", "mean").iter().all(|v| v.is_finite()));

@@ -1,8 +1,9 @@
 //! The outline of a conditional: where its borders are, how high it is there and how steep, and where it is highest.
 
 use super::{Pieces, Slab};
-use crate::math::Real;
-use crate::slices::{exchange, row, set};
+use crate::counts::Count;
+use crate::numeric::math::Real;
+use crate::numeric::slices::{exchange, row, set};
 
 /// Borders further out than this are nowhere near any value: what is beyond them is never or always reached.
 const FAR: f64 = 1e18;
@@ -88,6 +89,7 @@ impl<T: Real> Pieces<'_, T> {
         let begin = if anchor > 0 { self.place(anchor - 1) } else { T::IMPOSSIBLE };
         let mut slope = -(slab.precision * (peak - slab.mean));
         for dim in dims {
+            Count::PieceDims.add(1);
             let is_made = match dim.border() {
                 Border::Never => false,
                 Border::Always => true,
@@ -173,6 +175,7 @@ fn sift<T: Real>(rows: &mut [[T; 5]], mut root: usize, end: usize) {
         if !(row(rows, root)[0] < row(rows, child)[0]) {
             return;
         }
+        Count::Sorted.add(1);
         exchange(rows, root, child);
         root = child;
     }

@@ -1,7 +1,8 @@
 //! A part of a bell that runs downhill: its mass and moments, draws from it.
 
-use crate::math::Real;
-use crate::normal::{invert, piece};
+use crate::counts::Count;
+use crate::numeric::math::Real;
+use crate::numeric::normal::{invert, piece};
 
 /// Runs downhill from `from` to the right or to the left; see [`piece`].
 #[derive(Clone, Copy)]
@@ -26,6 +27,7 @@ impl<T: Real> Piece<T> {
         if self.height < -T::nats(2 * T::WEIGHT_BITS) {
             return [T::ZERO; 3];
         }
+        Count::Pieces.add(1);
         let mut scale = self.height.exp() * self.deviation;
         piece(self.t, self.w).map(|moment| {
             let scaled = moment * scale;

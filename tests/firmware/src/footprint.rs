@@ -33,6 +33,8 @@ struct Info {
     latents: u32,
     selected: u32,
     max_active: u32,
+    states_kind: u32,
+    expansions: u32,
     states: u64,
     operations: [u64; 2],
     state_size: usize,

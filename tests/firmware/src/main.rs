@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Instructions are means over the samples, `worst` is the dearest sample's total. With the feature `each` there is a line for
-//! each sample instead: `name number projection selection posterior`. The stages are called as a program would call them, each behind a function that is not inlined, so
+//! each sample instead: `name number projection selection posterior`; a model with a frame is a stream there, with a line for each
+//! block: `name number instructions`. The stages are called as a program would call them, each behind a function that is not inlined, so
 //! that no work moves across the marks; its call and return are counted.
 #![no_std]
 #![no_main]
@@ -15,13 +16,14 @@ mod timer;
 
 use core::ffi::CStr;
 use settings::sampling;
-use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind, Start};
+use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind, Start, Stream};
 use spikelet_firmware::board::{entry, exit, print, print_value};
 use spikelet_firmware::recording::{RECORDINGS, Recording};
 use timer::{Clock, now};
 
 const ARENA_LEN: usize = 2048;
 const MAX_DIMS: usize = 64;
+const MAX_BLOCK: usize = 320;
 
 static mut ARENA: [f32; ARENA_LEN] = [0.0; ARENA_LEN];
 
@@ -49,7 +51,11 @@ fn main() -> ! {
 
 fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<(), &'static CStr> {
     let mut buffer = [0.0; MAX_DIMS];
-    let model = Blob::parse(recording.blob).map_err(|_| c"blob refused")?.model();
+    let blob = Blob::parse(recording.blob).map_err(|_| c"blob refused")?;
+    if cfg!(feature = "each") && blob.frame().is_some() {
+        return measure_stream(recording, blob, arena, clock);
+    }
+    let model = blob.model();
     let dims = model.shape.dims;
     let sample = buffer.get_mut(..dims).ok_or(c"MAX_DIMS is too small")?;
     let engine = engine(recording, model.shape.kind);
@@ -97,6 +103,30 @@ fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<()
     print_value(c" ", worst);
     print_value(c" ", recording.blob.len() as u32);
     print(c"\n");
+    Ok(())
+}
+
+fn measure_stream(
+    recording: &Recording,
+    blob: Blob<'static>,
+    arena: &mut [f32],
+    clock: &Clock,
+) -> Result<(), &'static CStr> {
+    let engine = engine(recording, blob.kind());
+    let mut stream = Stream::new(blob, engine, arena).map_err(|_| c"ARENA_LEN is too small")?;
+    let (mut input, mut output) = ([0.0; MAX_BLOCK], [0.0; MAX_BLOCK]);
+    let input = input.get_mut(..stream.hop() * stream.channels()).ok_or(c"MAX_BLOCK is too small")?;
+    let output = output.get_mut(..stream.hop() * stream.groups()).ok_or(c"MAX_BLOCK is too small")?;
+    for n in 0..recording.count(input.len()) {
+        recording.read(n, input);
+        let start = now();
+        let _ = stream.process(input, output);
+        let done = now();
+        print(recording.name);
+        print_value(c" ", n as u32);
+        print_value(c" ", clock.between(start, done));
+        print(c"\n");
+    }
     Ok(())
 }
 

@@ -11,8 +11,9 @@
 mod timer;
 
 use core::ffi::CStr;
-use spikelet::kernel::{Kernel, integer, portable};
 use spikelet::model::Width;
+use spikelet::project::integer;
+use spikelet::project::kernel::{self, portable};
 use spikelet::rng::Rng;
 use spikelet_firmware::board::{entry, exit, print, print_value};
 use timer::{Clock, now};
@@ -126,7 +127,7 @@ fn report(encoding: &CStr, dims: usize, latents: usize, instructions: u32) {
 
 #[inline(never)]
 fn project(w: &[f32], u: &[f32], b: &mut [f32]) {
-    f32::project(w, u, b);
+    kernel::project(w, u, b);
 }
 
 #[inline(never)]
@@ -165,7 +166,7 @@ fn compare(weights: &mut [f32]) -> Result<(), &'static CStr> {
         // One more than the kernel may write.
         fast.fill(7.0);
         reference.fill(7.0);
-        f32::project(w, u, fast.get_mut(..latents).unwrap_or_default());
+        kernel::project(w, u, fast.get_mut(..latents).unwrap_or_default());
         portable(w, u, reference.get_mut(..latents).unwrap_or_default());
         if fast.iter().zip(reference).any(|(a, b)| a.to_bits() != b.to_bits()) {
             print_value(c"f32: another result than the reference has: dims ", dims as u32);

@@ -6,6 +6,7 @@ use crate::commands::model_file::names;
 use crate::commands::output::counted;
 use crate::metrics::{assign, psnr_db, snr_db};
 use serde::Serialize;
+use spikelet::model::States;
 use spikelet::{Model, Shape};
 use std::fmt::Write as _;
 
@@ -119,7 +120,8 @@ impl Facts {
         row("points", self.points.to_string());
         row("free energy", format!("{:.6} per point", self.free_energy));
         if let Some(quality) = self.quality {
-            let exact = if max_active == latents { " (exact)" } else { "" };
+            let is_exact = max_active == latents && !matches!(model.shape.states, States::Adaptive { .. });
+            let exact = if is_exact { " (exact)" } else { "" };
             row("quality", format!("{quality:.6}{exact}"));
         }
         if let Some(amari) = self.amari {

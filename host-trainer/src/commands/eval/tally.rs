@@ -4,7 +4,7 @@
 //! on the number of threads, so neither do the sums.
 
 use super::reference::Reference;
-use crate::commands::engine;
+use crate::commands::engine::{self, Extra};
 use crate::metrics::{quality, si_sdr_db_of_sums};
 use crate::{Error, Result};
 use spikelet::{Engine, Model};
@@ -153,14 +153,14 @@ impl Task<'_> {
 
     fn block(&self, block: Block<'_>) -> Result<Tally> {
         let h = self.model.shape.latents;
-        let infer = |model: Model<'_, f32>, engine, reconstruct| {
-            engine::infer_part(model, engine, block.points, block.first, self.name, reconstruct)
+        let infer = |model: Model<'_, f32>, engine, extra| {
+            engine::infer_part(model, engine, block.points, block.first, self.name, extra)
         };
-        let posteriors = infer(self.model, self.engine, true)?;
+        let posteriors = infer(self.model, self.engine, Extra::Reconstruction)?;
         let mut sums = Tally { activity: vec![0.0; h], ..Tally::default() };
         sums.evidence = posteriors.evidence.iter().map(|&value| f64::from(value)).sum();
         if let Some(exact) = self.exact {
-            let exact = infer(exact, Engine::Truncated, false)?;
+            let exact = infer(exact, Engine::Truncated, Extra::Nothing)?;
             let pairs = posteriors.evidence.iter().zip(&exact.evidence);
             sums.quality = pairs.map(|(&kept, &all)| quality(kept.into(), all.into())).sum();
         }

@@ -7,7 +7,7 @@
 use super::cell::{Cells, Layer, largest};
 use super::digits::{count, fixed, number, percent};
 use super::page::{escaped, hint, paragraph, section};
-use crate::commands::engine::{self, Posteriors};
+use crate::commands::engine::{self, Extra, Posteriors};
 use crate::commands::model_file::same_dims;
 use crate::commands::output::Progress;
 use crate::compare::Comparison;
@@ -115,7 +115,8 @@ pub(super) fn html(sample: &Sample, model: Model<'_, f32>, cells: Cells) -> Resu
     for at in sample.examples() {
         let point = &sample.values[at * sample.dims..][..sample.dims];
         let number = sample.numbers[at];
-        let posterior = engine::infer_part(model, engine, point, number, &sample.name, true)?;
+        let posterior =
+            engine::infer_part(model, engine, point, number, &sample.name, Extra::Reconstruction)?;
         body += &example(number, point, &posterior, cells, model.shape.kind.has_slab());
     }
     let strength = match model.shape.kind.has_slab() {

@@ -16,6 +16,7 @@ use crate::{Error, Result};
 use checks::{finite, part, positive, probability, temperatures};
 use spikelet::Shape;
 use spikelet::capacity::MAX_ACTIVE;
+use spikelet::model::States;
 use std::path::PathBuf;
 
 /// Up to this many latents all states are looked at unless --engine says otherwise; where a state costs D, fewer.
@@ -256,7 +257,15 @@ impl Plan {
         };
         let (kind, singletons) = (self.model.kind(), settings.singletons);
         // D does not matter here.
-        check_truncation(Shape { kind, dims: 1, latents, selected, max_active, singletons })?;
+        check_truncation(Shape {
+            kind,
+            dims: 1,
+            latents,
+            selected,
+            max_active,
+            singletons,
+            states: States::Subsets,
+        })?;
         Ok(settings)
     }
 }

@@ -41,13 +41,13 @@ impl Statistics {
         if self.second.is_empty() {
             return;
         }
-        let s = estimate.order.len();
-        for (p, &i) in estimate.order.iter().enumerate() {
+        let s = estimate.selected.len();
+        for (p, &i) in estimate.selected.iter().enumerate() {
             let i = usize::from(i);
             let mean = estimate.mean[i].to_f64();
             let already = estimate.variance[i].to_f64() + mean * mean;
             self.second[Self::place(i, i)] += estimate.second[p * s + p].to_f64() - already;
-            for (q, &j) in estimate.order.iter().enumerate().take(p) {
+            for (q, &j) in estimate.selected.iter().enumerate().take(p) {
                 let j = usize::from(j);
                 self.second[Self::place(i, j)] += estimate.second[p * s + q].to_f64();
             }
@@ -62,9 +62,9 @@ impl Statistics {
         projection: &[T],
         model: &Model<'_, T>,
     ) {
-        let (h, s) = (self.mean.len(), estimate.order.len());
+        let (h, s) = (self.mean.len(), estimate.selected.len());
         for (i, activity) in estimate.activity.iter().map(|a| a.to_f64()).enumerate() {
-            if activity > 0.0 && !estimate.order.contains(&(i as u16)) {
+            if activity > 0.0 && !estimate.selected.contains(&(i as u16)) {
                 let (gram, precision) = (model.gram_diagonal[i].to_f64(), model.slab_precision[i].to_f64());
                 let pull = projection[i].to_f64() - gram * estimate.mean[i].to_f64() / activity;
                 self.slab[i] += activity * pull;
@@ -72,9 +72,9 @@ impl Statistics {
                     activity * (pull * pull - gram * precision / (gram + precision));
             }
         }
-        for (p, &i) in estimate.order.iter().enumerate() {
+        for (p, &i) in estimate.selected.iter().enumerate() {
             self.slab[usize::from(i)] += estimate.pull[p].to_f64();
-            for (q, &j) in estimate.order.iter().enumerate() {
+            for (q, &j) in estimate.selected.iter().enumerate() {
                 self.slab_second[usize::from(i) * h + usize::from(j)] +=
                     estimate.pull_second[p * s + q].to_f64();
             }

@@ -1,0 +1,179 @@
+//! How a recording or a picture becomes points: the section `fram` of a blob.
+//!
+//! | offset | type | field |
+//! |---|---|---|
+//! | 0 | u8 | form: 0 samples, 1 windows, 2 patches, 3 transform |
+//! | 1 | u8 | 1 when the mean of every point is taken off, 0 when not |
+//! | 2 | u16 | 0 |
+//! | 4 | u32 | samples per second, 0 when unknown |
+//! | 8 | u32 | windows: length L; patches: width; transform: bins, a power of two from 16 to 2048; samples: 0 |
+//! | 12 | u32 | windows: hop K, 1 to L; patches: height; transform: channels, which is D; samples: 0 |
+//!
+//! Inference does not look at it. It is for whoever makes the points, so that data meets the model in the form the model
+//! was learned from: [`crate::stream`] on a device, the trainer on a desktop. Coefficients of a transform have no mean to
+//! take off.
+
+use super::bytes::{u8_at, u16_at, u32_at};
+use crate::error::BlobError;
+
+/// Bytes of the section.
+const LEN: usize = 16;
+
+/// What one point is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Form {
+    /// One sample of every channel.
+    Samples,
+    /// So many consecutive samples of one channel, a window every `hop` samples.
+    Windows {
+        /// L, which is D.
+        length: u32,
+        /// K.
+        hop: u32,
+    },
+    /// A rectangle of a picture, row by row; width times height is D.
+    Patches {
+        /// Columns of pixels.
+        width: u32,
+        /// Rows of pixels.
+        height: u32,
+    },
+    /// One coefficient of the lapped transform of every channel: blocks of `bins` samples, each with the one before it,
+    /// become as many coefficients.
+    Transform {
+        /// N, a power of two: coefficients of a block, and samples from one to the next.
+        bins: u32,
+        /// D.
+        channels: u32,
+    },
+}
+
+impl Form {
+    /// Fewest bins of a transform.
+    pub const FEWEST_BINS: u32 = 16;
+    /// Most bins of a transform.
+    pub const MOST_BINS: u32 = 2048;
+}
+
+/// How points are made.
+///
+/// ```
+/// use spikelet::frame::{Form, Frame};
+/// let frame = Frame { form: Form::Patches { width: 8, height: 8 }, rate: 0, centred: true };
+/// assert_eq!(Frame::parse(&frame.bytes(), 64), Ok(frame));
+/// assert!(Frame::parse(&frame.bytes(), 63).is_err());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Frame {
+    /// What one point is.
+    pub form: Form,
+    /// Samples per second, 0 when unknown.
+    pub rate: u32,
+    /// Whether the mean of every point is taken off before inference, to be put back afterwards.
+    pub centred: bool,
+}
+
+impl Frame {
+    /// Reads the section of a model of `dims` dimensions.
+    pub fn parse(bytes: &[u8], dims: usize) -> Result<Self, BlobError> {
+        let damaged = Err(BlobError::Section { tag: *b"fram" });
+        let (first, second) = (u32_at(bytes, 8), u32_at(bytes, 12));
+        let form = match u8_at(bytes, 0) {
+            0 => Form::Samples,
+            1 => Form::Windows { length: first, hop: second },
+            2 => Form::Patches { width: first, height: second },
+            3 => Form::Transform { bins: first, channels: second },
+            value => return Err(BlobError::Unknown { field: "frame", value }),
+        };
+        let fits = match form {
+            Form::Samples => first == 0 && second == 0,
+            Form::Windows { length, hop } => length as usize == dims && hop > 0 && hop <= length,
+            Form::Patches { width, height } => {
+                u64::from(width) * u64::from(height) == dims as u64 && width > 0
+            }
+            Form::Transform { bins, channels } => {
+                let is_possible =
+                    bins.is_power_of_two() && (Form::FEWEST_BINS..=Form::MOST_BINS).contains(&bins);
+                is_possible && channels as usize == dims && u8_at(bytes, 1) == 0
+            }
+        };
+        let centred = u8_at(bytes, 1);
+        if bytes.len() != LEN || !fits || centred > 1 || u16_at(bytes, 2) != 0 {
+            return damaged;
+        }
+        Ok(Self { form, rate: u32_at(bytes, 4), centred: centred == 1 })
+    }
+
+    /// The section.
+    pub fn bytes(&self) -> [u8; LEN] {
+        let (form, first, second) = match self.form {
+            Form::Samples => (0, 0, 0),
+            Form::Windows { length, hop } => (1, length, hop),
+            Form::Patches { width, height } => (2, width, height),
+            Form::Transform { bins, channels } => (3, bins, channels),
+        };
+        let [r0, r1, r2, r3] = self.rate.to_le_bytes();
+        let [a0, a1, a2, a3] = u32::to_le_bytes(first);
+        let [b0, b1, b2, b3] = u32::to_le_bytes(second);
+        [form, u8::from(self.centred), 0, 0, r0, r1, r2, r3, a0, a1, a2, a3, b0, b1, b2, b3]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_forms_come_back() {
+        for (form, dims) in [
+            (Form::Samples, 3),
+            (Form::Windows { length: 20, hop: 20 }, 20),
+            (Form::Patches { width: 4, height: 5 }, 20),
+            (Form::Transform { bins: 16, channels: 2 }, 2),
+            (Form::Transform { bins: 2048, channels: 1 }, 1),
+        ] {
+            let frame = Frame { form, rate: 8000, centred: false };
+            assert_eq!(Frame::parse(&frame.bytes(), dims), Ok(frame));
+            for len in 0..LEN {
+                assert!(Frame::parse(&frame.bytes()[..len], dims).is_err(), "{form:?} {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let windows = Frame { form: Form::Windows { length: 20, hop: 5 }, rate: 0, centred: true }.bytes();
+        let damaged = Err(BlobError::Section { tag: *b"fram" });
+        let with = |at: usize, value: u8, dims| {
+            let mut bytes = windows;
+            bytes[at] = value;
+            Frame::parse(&bytes, dims)
+        };
+        assert!(with(0, 1, 20).is_ok());
+        assert_eq!(with(0, 9, 20), Err(BlobError::Unknown { field: "frame", value: 9 }));
+        for (at, value, dims) in [
+            (0, 0, 20),
+            (0, 2, 20),
+            (1, 2, 20),
+            (2, 1, 20),
+            (8, 21, 20),
+            (12, 0, 20),
+            (12, 21, 20),
+            (0, 1, 19),
+        ] {
+            assert_eq!(with(at, value, dims), damaged, "{at} {value}");
+        }
+        // 2^32 pixels in all, if the product were cut off at 32 bits.
+        let vast = Frame { form: Form::Patches { width: 1 << 16, height: 1 << 16 }, rate: 0, centred: false };
+        assert_eq!(Frame::parse(&vast.bytes(), 0), damaged);
+        for (bins, channels, centred) in
+            [(8, 2, false), (24, 2, false), (4096, 2, false), (0, 2, false), (64, 3, false), (64, 2, true)]
+        {
+            let frame = Frame { form: Form::Transform { bins, channels }, rate: 0, centred };
+            assert_eq!(Frame::parse(&frame.bytes(), 2), damaged, "{bins} {channels}");
+        }
+    }
+}

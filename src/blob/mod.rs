@@ -1,0 +1,385 @@
+//! The blob: a model as bytes, read in place from flash.
+//!
+//! All numbers are little-endian. A blob starts on an 8-byte boundary and every section does too, so
+//! its arrays are used where they lie. Version 1, byte by byte:
+//!
+//! | offset | type | field |
+//! |---|---|---|
+//! | 0 | 4 bytes | magic, `SPKL` |
+//! | 4 | u16 | format version, 1 |
+//! | 6 | u16 | format revision, 0 |
+//! | 8 | u32 | length of the blob in bytes, a multiple of 8 |
+//! | 12 | u32 | CRC-32 (IEEE 802.3, as in zlib) of the bytes from 16 to the end |
+//! | 16 | u8 | model kind: 1 GSC, 2 BSC, 3 NMF, 4 MCA, 5 SSMCA |
+//! | 17 | u8 | encoding of the dictionary: 0 f32, 1 i16, 2 i8 |
+//! | 18 | u8 | selection: 0 singleton, 1 independent, 2 cosine, 3 bound |
+//! | 19 | u8 | noise: 0 shared, 1 diagonal, 2 full |
+//! | 20 | u8 | slab: 0 unit or 1 diagonal for GSC and SSMCA, 2 full for GSC; 3 none for the others |
+//! | 21 | u8 | states: 0 subsets, 1 table (GSC only), 2 adaptive |
+//! | 22 | u8 | 1 with singletons, 0 without |
+//! | 23 | u8 | 0 |
+//! | 24 | u32 | D, dims |
+//! | 28 | u32 | H, latents |
+//! | 32 | u16 | H', selected |
+//! | 34 | u16 | gamma, max active |
+//! | 36 | f32 | log norm: -D/2 ln 2 pi - 1/2 ln det Sigma + sum ln(1 - pi_h) |
+//! | 40 | u32 | number of sections, n |
+//! | 44 | u16 | adaptive states: X, expansions; else 0 |
+//! | 46 | u16 | 0 |
+//! | 48 | 16 n bytes | section table: 4 bytes tag, u32 offset, u32 length in bytes, u32 0 |
+//!
+//! Sections (f32 arrays unless noted; see the fields of [`Model`] for what they hold):
+//!
+//! | tag | numbers | holds |
+//! |---|---|---|
+//! | `DICT` | D times H rounded up to 8 | dictionary in panels; as integers in quads, see [`Integers`] |
+//! | `DSCL` | H | scales of a dictionary of integers |
+//! | `NOIS` | 1, D or D (D + 1) / 2 | noise precision(s) or inverse Cholesky factor |
+//! | `PRIO`, `GDIA` | H each | prior logit, Gram diagonal |
+//! | `MEAN`, `PREC`, `SOFF` | H each | slab mean, slab precision, score offset; GSC and SSMCA only |
+//! | `GRAM` | H (H + 1) / 2 | Gram matrix; may be absent |
+//! | `SELP`, `SELO` | as `DICT`, H | independent selection: precisions and offsets; cosine selection: `SELO` holds the scales |
+//! | `STAT` | see [`StateTable`] | per-state records |
+//! | `FIXD` | 6 H integers of 32 bits | the latents in fixed point, where inference is in integers: see [`crate::model::FixedLatent`] |
+//! | `prov` | text | UTF-8: where the model came from |
+//! | `fram` | 16 bytes | how recordings and pictures become points, see [`Frame`]; may be absent |
+//! | `gain` | bins | with a transform: what every coefficient is multiplied with before inference; above 0; absent: 1 |
+//! | `grps` | | which latents belong together, and names, see [`Groups`]; may be absent |
+//!
+//! **Compatibility.** A reader refuses another format version. Within a version, revisions only add
+//! sections whose tag starts with a lower-case letter; a reader skips such sections when it does not
+//! know them, and refuses unknown sections that start with a capital. Blobs of every released
+//! version stay readable; one of each lies in `tests/blobs`.
+//!
+//! Hostile bytes end here: any byte string gives a checked [`Model`] or a [`BlobError`].
+
+use crate::error::ModelError;
+use crate::features::STREAM;
+use crate::model::{
+    Dictionary, Integers, Model, Noise, Selection, Shape, StateTable, States, Width, positive,
+};
+use bytes::{floats, u8_at, u16_at, u32_at, words};
+use frame::{Form, Frame};
+use groups::Groups;
+
+pub use crate::error::BlobError;
+pub use crate::model::Kind;
+pub use bytes::crc32;
+
+mod bytes;
+pub mod frame;
+pub mod groups;
+
+/// First four bytes.
+pub const MAGIC: [u8; 4] = *b"SPKL";
+/// Format version written and read.
+pub const VERSION: u16 = 1;
+/// Bytes before the section table.
+pub const HEADER_LEN: usize = 48;
+/// Bytes per entry of the section table.
+pub const ENTRY_LEN: usize = 16;
+/// Blobs and sections start at multiples of this.
+pub const ALIGN: usize = 8;
+
+/// How the slab covariance was given; inference needs only what follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Slab {
+    /// The identity.
+    Unit = 0,
+    /// One variance per latent.
+    Diagonal = 1,
+    /// Any covariance.
+    Full = 2,
+    /// None: latents are on or off.
+    None = 3,
+}
+
+/// Bytes on the boundary a blob needs, for instance from `include_bytes!`.
+///
+/// ```
+/// use spikelet::{Aligned, Blob};
+/// static MODEL: Aligned<4> = Aligned::new(b"SPKL");
+/// assert!(Blob::parse(MODEL.bytes()).is_err()); // aligned, but four bytes are no model
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub struct Aligned<const N: usize>([u8; N]);
+
+impl<const N: usize> Aligned<N> {
+    /// Copies the bytes, at compile time when in a `static`.
+    pub const fn new(bytes: &[u8; N]) -> Self {
+        Self(*bytes)
+    }
+
+    /// The bytes.
+    pub const fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A checked blob.
+///
+/// ```
+/// use spikelet::{Blob, blob::BlobError};
+/// assert_eq!(Blob::parse(b"RIFF").unwrap_err(), BlobError::Truncated { needed: 48, found: 4 });
+/// let blob = Blob::parse(spikelet::doc::TWO_SOURCES).unwrap();
+/// assert_eq!(blob.model().shape.latents, 2);
+/// assert_eq!(blob.provenance(), "two sources, for the documentation");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Blob<'a> {
+    model: Model<'a, f32>,
+    slab: Slab,
+    revision: u16,
+    len: usize,
+    provenance: &'a str,
+    frame: Option<Frame>,
+    gains: &'a [f32],
+    groups: Groups<'a>,
+}
+
+impl<'a> Blob<'a> {
+    /// Checks all of `bytes`, once: afterwards no number in it needs checking again.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, BlobError> {
+        let bytes = whole(bytes)?;
+        let code = u8_at(bytes, 16);
+        let kind = Kind::of_code(code).ok_or(BlobError::Unknown { field: "kind", value: code })?;
+        let width = match u8_at(bytes, 17) {
+            0 => None,
+            1 => Some(Width::I16),
+            2 => Some(Width::I8),
+            value => return Err(BlobError::Unknown { field: "encoding", value }),
+        };
+        if u8_at(bytes, 22) > 1 {
+            return Err(BlobError::Unknown { field: "singletons", value: u8_at(bytes, 22) });
+        }
+        let slab = match (u8_at(bytes, 20), kind.has_slab()) {
+            (0, true) => Slab::Unit,
+            (1, true) => Slab::Diagonal,
+            (2, true) if kind == Kind::Gsc => Slab::Full,
+            (3, false) => Slab::None,
+            (value, _) => return Err(BlobError::Unknown { field: "slab", value }),
+        };
+        let sections = Sections::new(bytes)?;
+        let numbers = |tag: &'static str| sections.floats(tag);
+        let noise = match u8_at(bytes, 19) {
+            0 => match numbers("NOIS")? {
+                &[precision] => Noise::Shared(precision),
+                other => {
+                    let (field, expected, found) = ("noise", 1, other.len());
+                    return Err(BlobError::Model(ModelError::Length { field, expected, found }));
+                }
+            },
+            1 => Noise::Diagonal(numbers("NOIS")?),
+            2 => Noise::Full(numbers("NOIS")?),
+            value => return Err(BlobError::Unknown { field: "noise", value }),
+        };
+        let selection = match u8_at(bytes, 18) {
+            0 => Selection::Singleton,
+            1 => Selection::Independent { precision: numbers("SELP")?, offset: numbers("SELO")? },
+            2 => Selection::Cosine { scale: numbers("SELO")? },
+            3 => Selection::Bound,
+            value => return Err(BlobError::Unknown { field: "selection", value }),
+        };
+        let states = match (u8_at(bytes, 21), slab) {
+            (0 | 2, Slab::Full) => {
+                return Err(BlobError::Unknown { field: "states", value: u8_at(bytes, 21) });
+            }
+            (0, _) => States::Subsets,
+            (1, _) => States::Table,
+            (2, _) => States::Adaptive { expansions: u16_at(bytes, 44) },
+            (value, _) => return Err(BlobError::Unknown { field: "states", value }),
+        };
+        let table = match states {
+            States::Table => Some(StateTable { records: numbers("STAT")?, full_slab: slab == Slab::Full }),
+            States::Adaptive { .. } | States::Subsets => None,
+        };
+        let of_slab = |tag| if kind.has_slab() { numbers(tag) } else { Ok(&[][..]) };
+        let model = Model::new(Model {
+            shape: Shape {
+                kind,
+                dims: u32_at(bytes, 24) as usize,
+                latents: u32_at(bytes, 28) as usize,
+                selected: usize::from(u16_at(bytes, 32)),
+                max_active: usize::from(u16_at(bytes, 34)),
+                singletons: u8_at(bytes, 22) == 1,
+                states,
+            },
+            dictionary: match width {
+                None => Dictionary::Float(numbers("DICT")?),
+                Some(width) => {
+                    let (words, scales) = (sections.words("DICT")?, numbers("DSCL")?);
+                    Dictionary::Integer(Integers { width, words, scales, peak: 0 })
+                }
+            },
+            noise,
+            prior_logit: numbers("PRIO")?,
+            slab_mean: of_slab("MEAN")?,
+            slab_precision: of_slab("PREC")?,
+            gram_diagonal: numbers("GDIA")?,
+            score_offset: of_slab("SOFF")?,
+            gram: if sections.find("GRAM").is_some() { Some(numbers("GRAM")?) } else { None },
+            selection,
+            table,
+            fixed: sections.find("FIXD").map(bytes::fixed_latents).transpose()?,
+            log_norm: f32::from_bits(u32_at(bytes, 36)),
+        })
+        .map_err(BlobError::Model)?;
+        let text = sections.find("prov").unwrap_or(&[]);
+        let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
+        let (revision, len) = (u16_at(bytes, 6), bytes.len());
+        if !STREAM {
+            let groups = Groups::unnamed(model.shape.latents, false);
+            return Ok(Self { model, slab, revision, len, provenance, frame: None, gains: &[], groups });
+        }
+        let frame = sections.find("fram").map(|bytes| Frame::parse(bytes, model.shape.dims)).transpose()?;
+        let form = frame.map_or(Form::Samples, |frame| frame.form);
+        let gains = match (form, sections.find("gain")) {
+            (_, None) => &[],
+            (Form::Transform { bins, .. }, Some(_)) => {
+                let gains = numbers("gain")?;
+                positive("gain", gains, bins as usize).map_err(BlobError::Model)?;
+                gains
+            }
+            _ => return Err(BlobError::Model(ModelError::Unfit { field: "gain" })),
+        };
+        let latents = model.shape.latents;
+        let groups = match sections.find("grps") {
+            Some(bytes) => Groups::parse(bytes, latents)?,
+            None => Groups::unnamed(latents, matches!(form, Form::Windows { .. } | Form::Patches { .. })),
+        };
+        Ok(Self { model, slab, revision, len, provenance, frame, gains, groups })
+    }
+
+    /// The model, ready for inference.
+    pub fn model(&self) -> Model<'a, f32> {
+        self.model
+    }
+
+    /// The same where it is, not copied.
+    pub fn model_ref(&self) -> &Model<'a, f32> {
+        &self.model
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        self.model.shape.kind
+    }
+
+    /// How its slab was given.
+    pub fn slab(&self) -> Slab {
+        self.slab
+    }
+
+    /// Revision of the format it was written in.
+    pub fn revision(&self) -> u16 {
+        self.revision
+    }
+
+    /// Where the model came from, in the words of whoever made it.
+    pub fn provenance(&self) -> &'a str {
+        self.provenance
+    }
+
+    /// How data becomes points, if the model says so.
+    pub fn frame(&self) -> Option<Frame> {
+        self.frame
+    }
+
+    /// What the coefficients of each bin are multiplied with before inference, and divided by after it; empty when by
+    /// nothing. The spectrum of most sounds falls by many dB, and one model serves all bins.
+    pub fn gains(&self) -> &'a [f32] {
+        self.gains
+    }
+
+    /// Which latents belong together.
+    pub fn groups(&self) -> Groups<'a> {
+        self.groups
+    }
+
+    /// Length in bytes.
+    pub fn byte_len(&self) -> usize {
+        self.len
+    }
+}
+
+/// Magic, version, length, checksum: the blob without bytes that may follow it in flash.
+fn whole(bytes: &[u8]) -> Result<&[u8], BlobError> {
+    if bytes.len() < HEADER_LEN {
+        return Err(BlobError::Truncated { needed: HEADER_LEN, found: bytes.len() });
+    }
+    if !bytes.as_ptr().addr().is_multiple_of(ALIGN) {
+        return Err(BlobError::Misaligned);
+    }
+    if !bytes.starts_with(&MAGIC) {
+        return Err(BlobError::Magic);
+    }
+    if u16_at(bytes, 4) != VERSION {
+        return Err(BlobError::Version { found: u16_at(bytes, 4) });
+    }
+    let len = u32_at(bytes, 8) as usize;
+    let Some(bytes) = bytes.get(..len) else {
+        return Err(BlobError::Truncated { needed: len, found: bytes.len() });
+    };
+    if len < HEADER_LEN || !len.is_multiple_of(ALIGN) {
+        return Err(BlobError::Length { found: len });
+    }
+    let (found, expected) = (crc32(bytes.get(16..).unwrap_or(&[])), u32_at(bytes, 12));
+    if found != expected { Err(BlobError::Checksum { expected, found }) } else { Ok(bytes) }
+}
+
+/// The section table, every entry of which was checked.
+#[derive(Clone, Copy)]
+struct Sections<'a> {
+    bytes: &'a [u8],
+    table: &'a [u8],
+}
+
+const KNOWN: [&str; 13] =
+    ["DICT", "DSCL", "NOIS", "PRIO", "MEAN", "PREC", "GDIA", "SOFF", "GRAM", "SELP", "SELO", "STAT", "FIXD"];
+
+impl<'a> Sections<'a> {
+    fn new(bytes: &'a [u8]) -> Result<Self, BlobError> {
+        let count = u32_at(bytes, 40) as usize;
+        let end = count.checked_mul(ENTRY_LEN).and_then(|len| len.checked_add(HEADER_LEN));
+        let Some(table) = end.and_then(|end| bytes.get(HEADER_LEN..end)) else {
+            return Err(BlobError::SectionTable { count });
+        };
+        let sections = Self { bytes, table };
+        for (index, entry) in table.chunks_exact(ENTRY_LEN).enumerate() {
+            let mut tag = [0; 4];
+            crate::numeric::slices::copy(&mut tag, entry);
+            let (offset, len) = (u32_at(entry, 4) as usize, u32_at(entry, 8) as usize);
+            let end = offset.checked_add(len).filter(|&end| end <= bytes.len());
+            if end.is_none() || offset < HEADER_LEN + table.len() || !offset.is_multiple_of(ALIGN) {
+                return Err(BlobError::Section { tag });
+            }
+            let known = KNOWN.iter().any(|known| known.as_bytes() == tag);
+            if !known && !tag.first().is_some_and(u8::is_ascii_lowercase) {
+                return Err(BlobError::UnknownSection { tag });
+            }
+            let mut earlier = table.chunks_exact(ENTRY_LEN).take(index);
+            if earlier.any(|entry| entry.starts_with(&tag)) {
+                return Err(BlobError::DuplicateSection { tag });
+            }
+        }
+        Ok(sections)
+    }
+
+    fn find(&self, tag: &str) -> Option<&'a [u8]> {
+        let entry = self.table.chunks_exact(ENTRY_LEN).find(|entry| entry.starts_with(tag.as_bytes()))?;
+        let (offset, len) = (u32_at(entry, 4) as usize, u32_at(entry, 8) as usize);
+        self.bytes.get(offset..offset.checked_add(len)?)
+    }
+
+    fn floats(&self, tag: &'static str) -> Result<&'a [f32], BlobError> {
+        let bytes = self.find(tag).ok_or(BlobError::MissingSection { tag })?;
+        floats(bytes).ok_or(BlobError::SectionLength { tag })
+    }
+
+    fn words(&self, tag: &'static str) -> Result<&'a [u32], BlobError> {
+        let bytes = self.find(tag).ok_or(BlobError::MissingSection { tag })?;
+        words(bytes).ok_or(BlobError::SectionLength { tag })
+    }
+}

@@ -1,0 +1,114 @@
+//! Best first, as in [`crate::states::search`]: from a reference that no flip improves, with at most X expansions.
+
+use super::sums::Sums;
+use super::tableau::{Kept, Tableau};
+use super::{TAU, TAU_PER_EXPANSION};
+use crate::states::search::met;
+
+/// Memory of a search: X entries each.
+pub(super) struct Room<'x> {
+    /// Masks of the states that were expanded.
+    pub expanded: &'x mut [u32],
+    /// Masks and log joints of the best states that are not, best first.
+    pub waiting: &'x mut [u32],
+    pub joints: &'x mut [i32],
+}
+
+/// Goes to another state, turning latents on first.
+fn go_to(tableau: &mut Tableau<'_>, from: u32, to: u32) {
+    for flips in [to & !from, from & !to] {
+        let mut rest = flips;
+        while rest != 0 {
+            tableau.flip(rest.trailing_zeros() as usize);
+            rest &= rest - 1;
+        }
+    }
+}
+
+/// Moves all entries to the one before; the last stays.
+fn remove_first<T: Copy>(list: &mut [T]) {
+    let mut places = list.iter_mut();
+    let Some(mut place) = places.next() else { return };
+    for next in places {
+        *place = *next;
+        place = next;
+    }
+}
+
+/// The search, from a tableau whose flips are evaluated. Returns how many states were expanded.
+#[inline(never)]
+pub(super) fn search(
+    tableau: &mut Tableau<'_>,
+    room: Room<'_>,
+    expansions: usize,
+    sums: &mut Sums<'_>,
+    max_active: usize,
+) -> usize {
+    let Room { expanded, waiting, joints } = room;
+    let (mut state, mut queued, mut count) = (tableau.mask(), 0usize, 0);
+    let tau = TAU.max(TAU_PER_EXPANSION.saturating_mul(expansions as i32));
+    // Where the tableau is, but for a glance.
+    let (mut base, mut kept) = (state, Kept::default());
+    loop {
+        let mut left_out = met(state, expanded.get(..count).unwrap_or(&[]));
+        if tableau.count >= max_active {
+            left_out |= !state;
+        }
+        sums.expand(tableau, count == 0, left_out);
+        if let Some(slot) = expanded.get_mut(count) {
+            *slot = state;
+        }
+        count += 1;
+        // As many wait as can still be expanded.
+        let left = expansions.saturating_sub(count);
+        let least = sums.best.saturating_sub(tau);
+        queued = queued.min(left);
+        let (Some(waiting), Some(joints)) = (waiting.get_mut(..left), joints.get_mut(..left)) else {
+            return count;
+        };
+        if left == 0 {
+            return count;
+        }
+        for (i, cell) in tableau.cells.iter().enumerate().take(tableau.len()) {
+            let joint = tableau.joint.wrapping_add(cell.gain);
+            if cell.weight == 0 || joint <= least {
+                continue;
+            }
+            if queued < left {
+                queued += 1;
+            } else if joints.last().is_some_and(|&last| joint <= last) {
+                continue;
+            }
+            // The newcomer takes the last place, and goes up past those that are lower.
+            let (Some(waiting), Some(joints)) = (waiting.get_mut(..queued), joints.get_mut(..queued)) else {
+                break;
+            };
+            let mut places = joints.iter_mut().zip(waiting).rev();
+            let Some(mut place) = places.next() else { break };
+            for higher in places {
+                if joint <= *higher.0 {
+                    break;
+                }
+                (*place.0, *place.1) = (*higher.0, *higher.1);
+                place = higher;
+            }
+            (*place.0, *place.1) = (joint, state ^ 1 << (i % 32));
+        }
+        let (Some(&next), Some(&joint)) = (waiting.first(), joints.first()) else { return count };
+        if queued == 0 || joint <= least {
+            return count;
+        }
+        queued -= 1;
+        remove_first(waiting);
+        remove_first(joints);
+        tableau.look_back(&kept);
+        let flips = base ^ next;
+        let is_beside = flips & flips.wrapping_sub(1) == 0;
+        if !(is_beside && tableau.glance(flips.trailing_zeros() as usize, &mut kept)) {
+            go_to(tableau, base, next);
+            base = next;
+        }
+        tableau.evaluate();
+        state = next;
+    }
+}

@@ -1,0 +1,568 @@
+//! The tableau of [`crate::states::tableau`] in integers: a state of the candidates, and what every flip would do.
+//!
+//! Latents that are off keep the units of [`super`]: S_ii = d is what others leave of 1, at least K / (G + K). Of a latent that is
+//! on, S_ii = -Lambda_ii can be large, so it has a power of two of its own: row and column are smaller by 2^e, Lambda by 4^e, which
+//! is then from 1 to 4. Since S is a Schur complement, these bounds hold for everything else:
+//!
+//! | | at most | digits |
+//! |---|--:|--:|
+//! | S between latents that are off | 1 | 28 |
+//! | one of them on | sqrt(Lambda) 2^-e < 2 | 28 |
+//! | both on | < 4 | 28 |
+//! | t of one that is off; tau = t / sqrt(d) | sqrt(2 E), E what there is to be explained | 21; 22 |
+//! | t of one that is on, its coefficient | sqrt(2 E Lambda) 2^-e | 21 |
+//!
+//! A flip on the pivot d or Lambda needs w = S_:i / sqrt(|S_ii|) and tau: S <- S - w w^T, t <- t - w tau where it turns on, with
+//! plus signs where it turns off. So all products are of numbers that fit, and nothing is divided.
+
+use super::numbers::{Scaled, inverse_root, log2, mul_high, mul_wide_signed};
+use super::{LOG_DIGITS, MARGIN, scale};
+use crate::capacity::MAX_CANDIDATES;
+use crate::counts::Count;
+use crate::model::{Dictionary, FixedLatent, Integers, Model, Noise, Width};
+use crate::numeric::math::Real;
+use crate::numeric::slices::{at, set, span, span_mut, triangle};
+use crate::numeric::words::integer_record;
+use crate::project::gram_entry;
+use crate::states::tableau::Latents;
+use heapless::Vec;
+
+/// Digits of S.
+const S_DIGITS: i32 = 28;
+/// One in S.
+const ONE: i32 = 1 << S_DIGITS;
+/// Most that w may be, of a latent that is on: Lambda, below 4, stays below 8 with its square.
+const MOST_STEP: i32 = 3 << (S_DIGITS - 1);
+
+integer_record! {
+    /// A candidate in the present state.
+    Cell {
+        /// 1 where it is on.
+        on,
+        /// e; zero where it is off.
+        shift,
+        /// d or Lambda.
+        diagonal,
+        /// t.
+        seen,
+        /// 1 / sqrt(diagonal): a mantissa from 1 to 2, Q30, and an exponent.
+        root,
+        power,
+        /// t times it.
+        tau,
+        /// Bits that its flip gains.
+        gain,
+        /// The weight of the state that the flip leads to.
+        weight,
+    }
+}
+
+integer_record! {
+    /// A candidate, and sums over states.
+    Candidate {
+        /// Bits that it costs to be on, and d at least.
+        prior,
+        least,
+        /// Its coefficient in the reference, with [`super::VALUE_DIGITS`].
+        reference,
+        /// Sums over the states that have it on, of s, x and x^2, x about the reference; two words each but the first.
+        on,
+        first_low,
+        first_high,
+        square_low,
+        square_high,
+    }
+}
+
+/// A state of the candidates.
+pub(super) struct Tableau<'x> {
+    /// Candidate -> latent.
+    pub latents: &'x mut Latents,
+    pub candidates: &'x mut [Candidate],
+    pub cells: &'x mut [Cell],
+    /// S below its diagonal, by rows.
+    pub pairs: &'x mut [i32],
+    /// Scratch. (n)
+    pub column: &'x mut [i32],
+    /// The log joint, in bits more than that of the empty state.
+    pub joint: i32,
+    /// Latents that are on.
+    pub count: usize,
+    /// Where the cells are one flip further than S.
+    pub glance: Option<Glance>,
+}
+
+/// A look at the state that one flip leads to, without going there: cells are those of that state, S is not. For one flip there
+/// and one back it would take n^2 operations each; so it takes n, and one more for every entry of S that is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Glance {
+    i: usize,
+    turns_on: bool,
+    /// The new column is w times this.
+    root: i32,
+    less: u32,
+}
+
+/// What a glance changes.
+pub(super) struct Kept {
+    cells: Vec<(i32, i32), MAX_CANDIDATES>,
+    own: Cell,
+    joint: i32,
+    count: usize,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { cells: Vec::new(), own: Cell::default(), joint: 0, count: 0 }
+    }
+}
+
+/// S in the present state.
+#[derive(Clone, Copy)]
+pub(super) struct View<'x> {
+    pairs: &'x [i32],
+    /// w of a glance.
+    column: &'x [i32],
+    glance: Option<Glance>,
+}
+
+impl View<'_> {
+    /// Entry (i, j) of S, i not j.
+    #[inline(always)]
+    pub fn pair(&self, i: usize, j: usize) -> i32 {
+        let s = pair(self.pairs, i, j);
+        let Some(glance) = self.glance else { return s };
+        let w = |i: usize| self.column.get(i).copied().unwrap_or_default();
+        if glance.i == i || glance.i == j {
+            return mul_high(w(if glance.i == i { j } else { i }), glance.root) >> glance.less;
+        }
+        let change = mul_high(w(i), w(j));
+        if glance.turns_on { s.wrapping_sub(change) } else { s.wrapping_add(change) }
+    }
+
+    /// The same with 13 digits.
+    #[inline(always)]
+    pub fn pair_roughly(&self, i: usize, j: usize) -> i32 {
+        let s = pair(self.pairs, i, j) >> 15;
+        let Some(glance) = self.glance else { return s };
+        let w = |i: usize| self.column.get(i).copied().unwrap_or_default() >> 16;
+        if glance.i == i || glance.i == j {
+            let w = w(if glance.i == i { j } else { i });
+            return (w * (glance.root >> 16)) >> (15 + glance.less);
+        }
+        let change = (w(i) * w(j)) >> 15;
+        if glance.turns_on { s - change } else { s + change }
+    }
+}
+
+/// Place of row `i` in a strictly lower triangle.
+#[inline(always)]
+const fn row_start(i: usize) -> usize {
+    triangle(i) - i
+}
+
+/// Entry (i, j) of S, i not j.
+#[inline(always)]
+fn pair(pairs: &[i32], i: usize, j: usize) -> i32 {
+    pairs.get(if i > j { row_start(i) + j } else { row_start(j) + i }).copied().unwrap_or_default()
+}
+
+/// Most that entries of latents that are on may be for this flip.
+#[inline(always)]
+fn most_step(own: &Cell) -> u32 {
+    (MOST_STEP >> (own.power + 1)) as u32
+}
+
+/// Adds `a` times `others`, upper halves of products.
+#[inline(never)]
+fn add_products(row: &mut [i32], others: &[i32], a: i32) {
+    for (entry, &b) in row.iter_mut().zip(others) {
+        *entry = entry.wrapping_add(mul_high(a, b));
+    }
+}
+
+/// Subtracts column k of S, whose rows are in `before`, times c, Q31, and 2^`shift`; but for entry k.
+#[inline(never)]
+fn subtract_column(row: &mut [i32], before: &[i32], k: usize, c: i32, shift: u32) {
+    let Some((head, tail)) = row.split_at_mut_checked(k) else { return };
+    for (entry, &s) in head.iter_mut().zip(span(before, row_start(k), k)) {
+        *entry = entry.wrapping_sub((mul_high(c, s) << 1).wrapping_shl(shift));
+    }
+    let (mut place, mut step) = (row_start(k + 1) + k, k + 1);
+    for entry in tail.iter_mut().skip(1) {
+        let Some(&s) = before.get(place) else { return };
+        *entry = entry.wrapping_sub((mul_high(c, s) << 1).wrapping_shl(shift));
+        place += step;
+        step += 1;
+    }
+}
+
+/// What flipping a candidate would do.
+#[inline(always)]
+fn evaluate(cell: &mut Cell, prior: i32) {
+    // 1 / sqrt(X 4^-n) = 2^(n - 1) (2 / sqrt(X)), X from 1 to 4.
+    let pivot = (cell.diagonal as u32) << 2;
+    let twos = match pivot {
+        0x4000_0000.. => 0,
+        0x1000_0000.. => 1,
+        _ => (pivot.leading_zeros() >> 1).min(15),
+    };
+    cell.root = inverse_root(pivot << (2 * twos));
+    cell.power = twos as i32 - 1;
+    // Of a latent that is nearly explained t is as small as the root is large.
+    cell.tau = mul_high(cell.seen << twos, cell.root) << 2;
+    let (gained, determinant) = (mul_high(cell.tau, cell.tau), log2(cell.root));
+    let exponent = (cell.power - cell.shift) << LOG_DIGITS;
+    let prior = prior.wrapping_add(gained);
+    cell.gain = (if cell.on != 0 { -prior } else { prior }) + determinant + exponent;
+}
+
+/// sum_d q_dh q_dj / sigma_d^2.
+fn weighted<T: Real>(integers: Integers<'_, T>, precisions: &[T], dims: usize, h: usize, j: usize) -> Scaled {
+    let most = precisions.iter().fold(i32::MIN, |most, precision| most.max(precision.parts().1));
+    // Products have 30 bits, and so many of precisions leave room for the sum.
+    let digits = (dims.leading_zeros() as i32 - 2).min(30) - 1;
+    let (mut sum, mut weights) = (0i64, precisions.iter());
+    integers.each_product(dims, h, j, |product| {
+        if let Some(&precision) = weights.next() {
+            let weight = Scaled::new(precision).to_fixed(digits - most);
+            sum = sum.wrapping_add(mul_wide_signed(product, weight));
+        }
+    });
+    Scaled::of_wide(sum, digits - most)
+}
+
+/// A correlation, Q31: s_h G_hj s_j.
+fn correlation<T: Real>(model: &Model<'_, T>, fixed: &[FixedLatent], h: usize, j: usize) -> i32 {
+    let (Some(of_h), Some(of_j)) = (fixed.get(h), fixed.get(j)) else { return 0 };
+    let gram = match (model.gram, model.dictionary.known(), model.noise) {
+        (Some(stored), ..) => Scaled::new(at(stored, if h > j { triangle(h) + j } else { triangle(j) + h })),
+        (None, Dictionary::Integer(integers), noise @ (Noise::Shared(_) | Noise::Diagonal(_))) => {
+            let dims = model.shape.dims;
+            if integers.width == Width::I16 {
+                Count::GramI16.add(dims)
+            } else {
+                Count::GramI8.add(dims)
+            }
+            let product = match noise {
+                Noise::Diagonal(precisions) => weighted(integers, precisions, dims, h, j),
+                _ => Scaled::of_wide(integers.sum(dims, h, j), 0)
+                    .times(Scaled::new(model.precision(0)))
+                    .normal(),
+            };
+            let [c, d] = [h, j].map(|h| Scaled::new(at(integers.scales, h)));
+            product.times(c).times(d).normal()
+        }
+        _ => Scaled::new(gram_entry(model, h, j)),
+    };
+    gram.times(scale(of_h)).times(scale(of_j)).to_fixed(31)
+}
+
+impl Tableau<'_> {
+    /// n.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.latents.len()
+    }
+
+    /// The state as a mask over candidates.
+    pub fn mask(&self) -> u32 {
+        let mut mask = 0;
+        for (i, cell) in self.cells.iter().enumerate().take(self.len()) {
+            mask |= (cell.on as u32) << (i % 32);
+        }
+        mask
+    }
+
+    /// One more candidate, off, whose u is given: S_ij = [j off] c_ij - sum_k c_ik S_kj and t = u - sum_k c_ik t_k, with k the
+    /// candidates that are on. Terms may be larger than there is room for; their sums are not, so that wrapping does no harm.
+    pub fn append<T: Real>(&mut self, model: &Model<'_, T>, fixed: &[FixedLatent], latent: u16, u: i32) {
+        let (i, h) = (self.len(), usize::from(latent));
+        let Some(known) = fixed.get(h) else { return };
+        if self.latents.push(latent).is_err() {
+            return;
+        }
+        Count::FixedRows.add(1 + i);
+        Count::FixedMacs.add(i * self.count);
+        let least = (known.least >> 2).max(1);
+        let candidate =
+            Candidate { prior: known.offset.wrapping_add(known.logit), least, ..Candidate::default() };
+        let mut cell = Cell { diagonal: ONE, seen: u >> 1, ..Cell::default() };
+        let Some((before, rest)) = self.pairs.split_at_mut_checked(row_start(i)) else { return };
+        let (row, column) = (span_mut(rest, 0, i), span_mut(self.column, 0, i));
+        for ((c, entry), &other) in column.iter_mut().zip(row.iter_mut()).zip(self.latents.iter()) {
+            *c = correlation(model, fixed, h, usize::from(other));
+            *entry = *c >> 3;
+        }
+        if self.count > 0 {
+            for (entry, own) in row.iter_mut().zip(self.cells.iter()) {
+                if own.on != 0 {
+                    *entry = 0;
+                }
+            }
+            for (k, (&c, own)) in column.iter().zip(self.cells.iter()).enumerate() {
+                if own.on == 0 {
+                    continue;
+                }
+                let times_c = |x: i32| (mul_high(c, x) << 1).wrapping_shl(own.shift as u32);
+                cell.seen = cell.seen.wrapping_sub(times_c(own.seen));
+                subtract_column(row, before, k, c, own.shift as u32);
+                if let Some(entry) = row.get_mut(k) {
+                    *entry = entry.wrapping_add(times_c(own.diagonal));
+                }
+            }
+            for ((&c, &s), own) in column.iter().zip(row.iter()).zip(self.cells.iter()) {
+                if own.on != 0 {
+                    let left = (mul_high(c, s) << 1).wrapping_shl(own.shift as u32);
+                    cell.diagonal = cell.diagonal.wrapping_sub(left);
+                }
+            }
+            cell.diagonal = cell.diagonal.max(least).min(ONE);
+        }
+        set(self.candidates, i, candidate);
+        set(self.cells, i, cell);
+    }
+
+    /// What flipping each candidate would do.
+    #[inline(never)]
+    pub fn evaluate(&mut self) {
+        let n = self.len();
+        Count::FixedFlips.add(n);
+        for (cell, candidate) in self.cells.iter_mut().zip(self.candidates.iter()).take(n) {
+            evaluate(cell, candidate.prior);
+        }
+    }
+
+    /// Gathers S_:i without its diagonal.
+    fn gather(&mut self, i: usize) {
+        let n = self.len();
+        Count::FixedFlipped.add(1);
+        Count::FixedGathered.add(n);
+        for (to, &from) in self.column.iter_mut().zip(span(self.pairs, row_start(i), i)) {
+            *to = from;
+        }
+        set(self.column, i, 0);
+        let mut place = row_start(i + 1) + i;
+        for (j, entry) in self.column.iter_mut().enumerate().take(n).skip(i + 1) {
+            *entry = self.pairs.get(place).copied().unwrap_or_default();
+            place += j;
+        }
+    }
+
+    /// Changes e of a candidate that is on by one.
+    #[cold]
+    #[inline(never)]
+    fn rescale(&mut self, j: usize, is_up: bool) {
+        let n = self.len();
+        Count::FixedRescaled.add(n);
+        let by = |x: &mut i32, digits: u32| *x = if is_up { *x << digits } else { *x >> digits };
+        for k in (0..n).filter(|&k| k != j) {
+            let place = if j > k { row_start(j) + k } else { row_start(k) + j };
+            if let Some(entry) = self.pairs.get_mut(place) {
+                by(entry, 1);
+            }
+        }
+        if let Some(cell) = self.cells.get_mut(j) {
+            by(&mut cell.diagonal, 2);
+            by(&mut cell.seen, 1);
+            cell.shift += if is_up { -1 } else { 1 };
+        }
+    }
+
+    /// Latents that are on and whose entries in `column` are larger than `most` get a smaller unit.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, most: u32) {
+        for j in 0..self.len() {
+            while let (Some(&s), Some(cell)) = (self.column.get(j), self.cells.get(j))
+                && cell.on != 0
+                && s.unsigned_abs() > most
+                && cell.shift < MOST_SHIFT
+            {
+                self.rescale(j, false);
+                set(self.column, j, s >> 1);
+            }
+        }
+    }
+
+    /// Units in which Lambda is from 1 to 4.
+    #[cold]
+    #[inline(never)]
+    fn settle(&mut self) {
+        for j in 0..self.len() {
+            while let Some(cell) = self.cells.get(j)
+                && cell.on != 0
+            {
+                match cell.diagonal {
+                    ..ONE if cell.shift > 0 => self.rescale(j, true),
+                    FOUR.. if cell.shift < MOST_SHIFT => self.rescale(j, false),
+                    _ => break,
+                }
+            }
+        }
+    }
+
+    /// Turns candidate `i` on or off.
+    #[inline(never)]
+    pub fn flip(&mut self, i: usize) {
+        let n = self.len();
+        let (Some(&own), Some(candidate)) = (self.cells.get(i), self.candidates.get(i)) else { return };
+        let mut own = own;
+        evaluate(&mut own, candidate.prior);
+        self.gather(i);
+        let most = most_step(&own);
+        if self.is_large(most) {
+            self.make_room(most);
+        }
+        let turns_on = own.on == 0;
+        Count::FixedSweeps.add(n);
+        Count::FixedMacs.add(n * n / 2);
+        self.weigh(&own);
+        let column = span(self.column, 0, n);
+        let mut rows = &mut *self.pairs;
+        for (j, &w) in column.iter().enumerate() {
+            let Some((row, rest)) = rows.split_at_mut_checked(j) else { return };
+            rows = rest;
+            add_products(row, column, if turns_on { w.wrapping_neg() } else { w });
+        }
+        let is_off = self.move_cells(turns_on, own.tau);
+        let less = self.turn(i, &own);
+        self.put_column(i, own.root, less);
+        if is_off {
+            self.settle();
+        }
+    }
+
+    /// Looks at the state that a flip of candidate `i` leads to; false, and nothing changed, if units would change.
+    pub fn glance(&mut self, i: usize, kept: &mut Kept) -> bool {
+        let Some(&own) = self.cells.get(i) else { return false };
+        let mut own = own;
+        evaluate(&mut own, self.candidates.get(i).map_or(0, |candidate| candidate.prior));
+        self.gather(i);
+        if self.is_large(most_step(&own)) {
+            return false;
+        }
+        kept.cells.clear();
+        for cell in self.cells.iter().take(self.latents.len()) {
+            let _ = kept.cells.push((cell.diagonal, cell.seen)); // one for each candidate
+        }
+        (kept.own, kept.joint, kept.count) = (own, self.joint, self.count);
+        let turns_on = own.on == 0;
+        self.weigh(&own);
+        let is_off = self.move_cells(turns_on, own.tau);
+        let less = self.turn(i, &own);
+        self.glance = Some(Glance { i, turns_on, root: own.root, less });
+        if is_off {
+            self.look_back(kept);
+        }
+        !is_off
+    }
+
+    /// Ends a glance.
+    pub fn look_back(&mut self, kept: &Kept) {
+        let Some(glance) = self.glance.take() else { return };
+        for (cell, &(diagonal, seen)) in self.cells.iter_mut().zip(&kept.cells) {
+            (cell.diagonal, cell.seen) = (diagonal, seen);
+        }
+        set(self.cells, glance.i, kept.own);
+        (self.joint, self.count) = (kept.joint, kept.count);
+    }
+
+    /// S, and the rest.
+    pub fn parts(&mut self) -> (View<'_>, &[Cell], &mut [Candidate]) {
+        let n = self.len();
+        let view = View { pairs: self.pairs, column: self.column, glance: self.glance };
+        (view, span(self.cells, 0, n), span_mut(self.candidates, 0, n))
+    }
+
+    /// Whether entries of `column` of latents that are on are larger than this.
+    #[inline(always)]
+    fn is_large(&self, most: u32) -> bool {
+        let mut entries = self.column.iter().zip(self.cells.iter()).take(self.latents.len());
+        entries.any(|(&s, cell)| s.unsigned_abs() > most && cell.on != 0)
+    }
+
+    /// S_:i in `column` to w, Q30, which is zero for i itself; and the log joint.
+    #[inline(never)]
+    fn weigh(&mut self, own: &Cell) {
+        let (twos, root, n) = ((own.power + 1) as u32, own.root, self.len());
+        for s in self.column.iter_mut().take(n) {
+            *s = mul_high(*s << twos, root) << 3;
+        }
+        self.joint = self.joint.wrapping_add(own.gain);
+        self.count = if own.on == 0 { self.count + 1 } else { self.count.saturating_sub(1) };
+    }
+
+    /// The cell that flips itself. Returns by how much its column is smaller in its new unit.
+    #[inline(never)]
+    fn turn(&mut self, i: usize, own: &Cell) -> u32 {
+        let turns_on = own.on == 0;
+        let shift = if turns_on { own.power.max(0) } else { 0 };
+        let less = ((own.shift + shift - own.power) as u32).min(15);
+        let (mut diagonal, seen) =
+            (mul_high(own.root, own.root) >> (2 * less), mul_high(own.tau, own.root) << 1);
+        if !turns_on {
+            let least = self.candidates.get(i).map_or(1, |candidate| candidate.least);
+            diagonal = diagonal.max(least).min(ONE);
+        }
+        set(self.cells, i, Cell { on: i32::from(turns_on), shift, diagonal, seen: seen >> less, ..*own });
+        less
+    }
+
+    /// What a flip of `tau` does to the other candidates, with w in `column`; says whether a unit does not fit any more.
+    #[inline(never)]
+    fn move_cells(&mut self, turns_on: bool, tau: i32) -> bool {
+        let (mut is_off, n) = (false, self.len());
+        let tau = if turns_on { tau.wrapping_neg() } else { tau };
+        let cells = self.cells.iter_mut().zip(self.candidates.iter());
+        for ((cell, candidate), &w) in cells.zip(self.column.iter()).take(n) {
+            let change = mul_high(w, w);
+            cell.seen = cell.seen.wrapping_add(mul_high(w, tau) << 1);
+            // Lambda grows where another turns on, d becomes less.
+            let signed = if turns_on == (cell.on != 0) { change } else { -change };
+            cell.diagonal = cell.diagonal.wrapping_add(signed);
+            if cell.on == 0 {
+                cell.diagonal = cell.diagonal.max(candidate.least).min(ONE);
+            } else {
+                cell.diagonal = cell.diagonal.max(1);
+                is_off |= !(ONE..FOUR).contains(&cell.diagonal);
+            }
+        }
+        is_off
+    }
+
+    /// The new column i of S, from w in `column`.
+    #[inline(never)]
+    fn put_column(&mut self, i: usize, root: i32, less: u32) {
+        let mut place = row_start(i);
+        for (j, &w) in self.column.iter().enumerate().take(self.latents.len()) {
+            if j != i
+                && let Some(entry) = self.pairs.get_mut(place)
+            {
+                *entry = mul_high(w, root) >> less;
+            }
+            // Along the row, then down the column.
+            place += if j < i { 1 } else { j };
+        }
+    }
+
+    /// Flips whatever gains most until nothing does, with at most `max_active` on; leaves all flips evaluated.
+    pub fn climb(&mut self, max_active: usize) {
+        for _ in 0..4 * MAX_CANDIDATES {
+            self.evaluate();
+            let (mut best, mut most, room) = (None, MARGIN, self.count < max_active);
+            for (i, cell) in self.cells.iter().enumerate().take(self.len()) {
+                if cell.gain > most && (room || cell.on != 0) {
+                    (best, most) = (Some(i), cell.gain);
+                }
+            }
+            let Some(best) = best else { return };
+            self.flip(best);
+        }
+    }
+}
+
+/// Four in S.
+const FOUR: i32 = 4 * ONE;
+/// Most that e can be: 1 / Lambda is at least K / (G + K), and that 2^-26.
+pub(super) const MOST_SHIFT: i32 = 14;

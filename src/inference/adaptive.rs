@@ -1,0 +1,120 @@
+//! One sample by adaptive states: reference, search, results.
+
+use super::State;
+use crate::memory::Memory;
+use crate::model::Model;
+use crate::numeric::math::Real;
+use crate::numeric::slices::at;
+use crate::posterior::{Path, Results, Sums};
+use crate::states::reference::{Scratch, refer};
+use crate::states::search::{Room, revisit, search};
+use crate::states::tableau::PASSES;
+
+/// The tableau over memory, as the state says it is.
+macro_rules! tableau {
+    ($model:expr, $memory:expr, $latents:expr, $energy:expr, $joint:expr, $on:expr) => {
+        $crate::states::tableau::Tableau {
+            model: $model,
+            sample: $memory.sample,
+            weighted: $memory.weighted,
+            latents: $latents,
+            candidates: $crate::numeric::words::records_mut($memory.candidates),
+            pairs: $memory.pairs,
+            column: $memory.column,
+            maxima: $memory.maxima,
+            joint: $joint,
+            is_loud: $crate::states::tableau::is_loud($energy),
+            count: usize::from($on),
+            glance: None,
+            glanced: $memory.glance,
+        }
+    };
+}
+pub(crate) use tableau;
+
+/// Candidates, and the tableau at the reference.
+#[inline(never)]
+pub(super) fn select<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
+    tableau.clear(-(T::HALF * state.energy));
+    let best = &mut *memory.variance;
+    let scratch = Scratch { projection: memory.projection, seen: memory.mean, gains: memory.activity, best };
+    refer(&mut tableau, scratch);
+    (state.joint, state.on) = (tableau.joint, tableau.count as u16);
+}
+
+/// The posterior over the states that a search finds.
+#[inline(never)]
+pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
+    let max_active = model.shape.max_active;
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, state.on);
+    if tableau.is_loud {
+        tableau.settle_loud(max_active);
+    }
+    // A loud sample whose best state turns out to be another than the reference is looked at again from there.
+    let mut pass = 1;
+    let sums = loop {
+        tableau.mark();
+        let mut sums = Sums::new(tableau.joint, memory.second, &mut state.map, memory.map_values);
+        let (expanded, waiting) = (&mut *memory.expanded, &mut *memory.waiting);
+        let room = Room { expanded, waiting, waiting_weights: memory.waiting_weights };
+        state.expanded = search(&mut tableau, room, &mut sums, max_active) as u16;
+        tableau.look_back();
+        if !tableau.may_refine() || pass == PASSES || tableau.is_reference(sums.map()) {
+            break sums;
+        }
+        pass += 1;
+        tableau.turn_to(&state.map);
+        tableau.evaluate();
+    };
+    (state.joint, state.on) = (tableau.joint, tableau.count as u16);
+    (state.anchor, state.log_total) = sums.log_total();
+    state.evidence = model.log_norm + (state.anchor.ln() + state.log_total);
+    let family = tableau.family();
+    for values in [&mut *memory.activity, memory.mean, memory.variance] {
+        values.fill(T::ZERO);
+    }
+    let results = Results { activity: memory.activity, mean: memory.mean, variance: memory.variance };
+    state.sound = sums.conclude(tableau.latents, tableau.candidates, family, results);
+}
+
+/// The tableau of the same candidates, all off, where it was one of integers.
+pub(super) fn begin_anew<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
+    let latents = state.latents.clone();
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
+    tableau.clear(-(T::HALF * state.energy));
+    for &latent in &latents {
+        tableau.append(latent, at(memory.projection, usize::from(latent)));
+    }
+    (state.joint, state.on) = (tableau.joint, 0);
+}
+
+/// Visits the states of the last sample: latents and probability.
+#[inline(never)]
+pub(super) fn each_state<T: Real>(
+    model: &Model<'_, T>,
+    memory: &mut Memory<'_, T>,
+    state: &mut State<T>,
+    path: &mut Path,
+    visit: &mut impl FnMut(&[u16], T),
+) {
+    let log_total = state.log_total;
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, state.on);
+    revisit(
+        &mut tableau,
+        memory.expanded,
+        usize::from(state.expanded),
+        model.shape.max_active,
+        &state.anchor,
+        |tableau, mask, above| {
+            path.clear();
+            for (i, &latent) in tableau.latents.iter().enumerate() {
+                if mask >> (i % 32) & 1 != 0 {
+                    let _ = path.push(latent); // no more than may be on
+                }
+            }
+            visit(path, (above - log_total).exp());
+        },
+    );
+    (state.joint, state.on) = (tableau.joint, tableau.count as u16);
+}

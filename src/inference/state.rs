@@ -1,0 +1,90 @@
+//! The part of a stream's state that is not numbers in the caller's memory.
+
+use crate::numeric::math::Real;
+use crate::posterior::Path;
+use crate::states::tableau::{Joint, Latents};
+
+/// What inference keeps between samples beside the numbers in its memory: the candidates, the best state, the evidence. Plain
+/// data: with the model and the memory it is all the state there is, and it can be copied.
+#[derive(Clone, Debug)]
+pub struct State<T> {
+    /// Candidate -> latent. Empty unless there are results.
+    pub(crate) latents: Latents,
+    /// The best state.
+    pub(crate) map: Path,
+    /// y^T Sigma^-1 y.
+    pub(crate) energy: T,
+    pub(crate) evidence: T,
+    /// What weights of the last sample are relative to, and ln of their sum.
+    pub(crate) anchor: Joint<T>,
+    pub(crate) log_total: T,
+    /// Of the next sample: what its random numbers depend on, beside the seed.
+    pub(crate) number: u64,
+    /// Where the tableau in memory is.
+    pub(crate) joint: Joint<T>,
+    pub(crate) on: u16,
+    /// Adaptive states: how many were expanded.
+    pub(crate) expanded: u16,
+    /// Zero, unless a result is not finite.
+    pub(crate) sound: T,
+    /// Whether the sample was inferred in integers: all of it is done, and `projection` is none of floats.
+    pub(crate) is_fixed: bool,
+    /// Whether factors of [`crate::fixed`] are in the memory of levels.
+    pub(crate) has_factors: bool,
+}
+
+impl<T: Real> Default for State<T> {
+    fn default() -> Self {
+        let zero = T::ZERO;
+        Self {
+            latents: Latents::new(),
+            map: Path::new(),
+            energy: zero,
+            evidence: zero,
+            anchor: Joint::new(zero),
+            log_total: zero,
+            number: 0,
+            joint: Joint::new(zero),
+            on: 0,
+            expanded: 0,
+            sound: zero,
+            is_fixed: false,
+            has_factors: false,
+        }
+    }
+}
+
+/// Something owned, or lent by who keeps it elsewhere.
+#[derive(Debug)]
+pub(crate) enum Held<O, L> {
+    Own(O),
+    Lent(L),
+}
+
+impl<X> Held<X, &X> {
+    #[inline(always)]
+    pub fn get(&self) -> &X {
+        match self {
+            Self::Own(own) => own,
+            Self::Lent(lent) => lent,
+        }
+    }
+}
+
+impl<X> Held<X, &mut X> {
+    #[inline(always)]
+    pub fn view(&self) -> &X {
+        match self {
+            Self::Own(own) => own,
+            Self::Lent(lent) => lent,
+        }
+    }
+
+    #[inline(always)]
+    pub fn get_mut(&mut self) -> &mut X {
+        match self {
+            Self::Own(own) => own,
+            Self::Lent(lent) => lent,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The greedy reference, and the candidates around it.
+//!
+//! In every round r, what the residual of the present state has of each latent, gives the gain of all latents that are
+//! off, the best of them become candidates, and the tableau is climbed: it turns on what gains, given all others, and off what
+//! no longer does. When nothing gains any more, the best of the others become candidates too.
+//!
+//! r is b - G_:A kappa where G is stored, one latent a round; otherwise the projection of y - W kappa, D H multiply-adds, and
+//! [`PER_ROUND`] latents a round, at most [`ROUNDS`] rounds. Gains of latents that are no candidates take g as G_hh, as if the
+//! latents that are on left all of it: they order candidates, which the tableau then knows exactly. Where there are no more
+//! latents than candidates, all are, and the tableau alone is climbed.
+
+use super::search::mask;
+use super::tableau::{Latents, Tableau};
+use crate::counts::Count;
+use crate::kinds::{Family, mca};
+use crate::model::{Shape, with_column};
+use crate::numeric::math::Real;
+use crate::numeric::slices::{at, copy, set, span, triangle};
+use crate::project::project;
+use crate::select::top;
+
+/// Latents that become candidates in a round, and rounds without G.
+pub(crate) const PER_ROUND: usize = 4;
+pub(crate) const ROUNDS: usize = 4;
+
+/// Scratch of a search over all latents.
+pub(crate) struct Scratch<'x, T> {
+    /// b. (H)
+    pub projection: &'x [T],
+    /// r. (H)
+    pub seen: &'x mut [T],
+    /// Gains. (H)
+    pub gains: &'x mut [T],
+    /// Gains of the best. (H')
+    pub best: &'x mut [T],
+}
+
+/// Finds the reference and the candidates; the tableau is empty before, and at the reference after it, its flips evaluated.
+pub(crate) fn refer<T: Real>(tableau: &mut Tableau<'_, T>, mut scratch: Scratch<'_, T>) {
+    let model = tableau.model;
+    let Shape { latents, selected, max_active, .. } = model.shape;
+    if latents <= selected {
+        for (h, &b) in (0u16..).zip(scratch.projection) {
+            tableau.append(h, b);
+        }
+        tableau.climb(max_active);
+        return;
+    }
+    let beside = selected.saturating_sub(max_active).max(1);
+    // With G a round costs less than the latents it might bring for nothing.
+    let rounds = if model.gram.is_some() { max_active } else { ROUNDS };
+    copy(scratch.seen, scratch.projection);
+    for _ in 0..rounds {
+        let before = (tableau.len(), mask(tableau));
+        let room = selected.saturating_sub(before.0 + 1).min(PER_ROUND);
+        add_best(tableau, &mut scratch, room, T::ZERO);
+        if tableau.len() == before.0 {
+            break;
+        }
+        tableau.climb(max_active);
+        if mask(tableau) == before.1 {
+            break;
+        }
+        look_again(tableau, &mut scratch);
+    }
+    let off = tableau.len() - tableau.count;
+    let room = selected.saturating_sub(tableau.len()).min(beside.saturating_sub(off));
+    add_best(tableau, &mut scratch, room, T::IMPOSSIBLE);
+    tableau.climb(max_active);
+}
+
+/// The most promising latents that are no candidates become such, as long as they gain more than `least`.
+fn add_best<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, T>, count: usize, least: T) {
+    if count == 0 {
+        return;
+    }
+    gains(tableau, scratch);
+    let mut chosen = Latents::new();
+    top(scratch.gains, count, scratch.best, &mut chosen);
+    for (&latent, &gain) in chosen.iter().zip(&*scratch.best).take(count) {
+        if gain > least {
+            let h = usize::from(latent);
+            tableau.append(latent, at(scratch.seen, h));
+            // It is one now: no comparison is true of what is no number.
+            set(scratch.seen, h, T::NAN);
+        }
+    }
+}
+
+/// Nats that turning on each latent gains.
+fn gains<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>) {
+    let model = tableau.model;
+    let Scratch { seen, gains, .. } = scratch;
+    let rest = model.gram_diagonal.iter().zip(model.prior_logit);
+    match tableau.family() {
+        Family::Slab => {
+            Count::SlabGains.add(gains.len());
+            let slabs = model.slab_mean.iter().zip(model.slab_precision).zip(model.score_offset);
+            let latents = seen.iter().zip(rest).zip(slabs);
+            for (slot, ((&r, (&g, &logit)), ((&mean, &precision), &offset))) in gains.iter_mut().zip(latents)
+            {
+                let variance = T::HALF / (g + precision);
+                let mut square = r * r;
+                if mean != T::ZERO {
+                    Count::MeanGains.add(1);
+                    square += precision * mean * (r + r - g * mean);
+                }
+                *slot = or_never(square * variance + (logit + offset));
+            }
+        }
+        Family::Binary => {
+            Count::Gains.add(gains.len());
+            for (slot, (&r, (&g, &logit))) in gains.iter_mut().zip(seen.iter().zip(rest)) {
+                *slot = or_never(logit + r - T::HALF * g);
+            }
+        }
+        Family::Maximal => {
+            Count::GainDims.add(model.shape.dims * gains.len());
+            for (h, (slot, &logit)) in gains.iter_mut().zip(model.prior_logit).enumerate() {
+                let mut sum = T::ZERO;
+                with_column!(model, h, |column| {
+                    let dims = tableau.sample.iter().zip(&*tableau.maxima).zip(column).enumerate();
+                    for (d, ((&y, &m), w)) in dims {
+                        if w > m {
+                            Count::GainsTaken.add(1);
+                            sum += model.precision(d) * mca::gain(y, m, w);
+                        }
+                    }
+                });
+                *slot = or_never(sum + logit + (at(seen, h) - at(seen, h)));
+            }
+        }
+    }
+}
+
+/// What is no number is never chosen.
+#[inline(always)]
+fn or_never<T: Real>(gain: T) -> T {
+    if gain > T::IMPOSSIBLE { gain } else { T::IMPOSSIBLE }
+}
+
+/// r of all latents that are no candidates, in the present state.
+fn look_again<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, T>) {
+    match (tableau.family(), tableau.model.gram) {
+        (Family::Maximal, _) => {}
+        (Family::Slab | Family::Binary, Some(gram)) => {
+            copy(scratch.seen, scratch.projection);
+            for i in (0..tableau.len()).filter(|&i| tableau.is_on(i)) {
+                subtract(gram, tableau.latent(i), tableau.coefficient(i), scratch.seen);
+            }
+        }
+        (Family::Slab | Family::Binary, None) => {
+            tableau.leave_roughly();
+            project(tableau.model, tableau.weighted, scratch.seen);
+        }
+    }
+    for &latent in &*tableau.latents {
+        set(scratch.seen, usize::from(latent), T::NAN);
+    }
+}
+
+/// Subtracts column `h` of G, times x. (H)
+fn subtract<T: Real>(gram: &[T], h: usize, x: T, from: &mut [T]) {
+    Count::Subtracted.add(from.len());
+    for (r, &g) in from.iter_mut().zip(span(gram, triangle(h), h + 1)) {
+        *r -= g * x;
+    }
+    let mut place = triangle(h + 1) + h;
+    for (j, r) in from.iter_mut().enumerate().skip(h + 1) {
+        *r -= at(gram, place) * x;
+        place += j + 1;
+    }
+}

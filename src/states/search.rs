@@ -1,0 +1,175 @@
+//! Adaptive states: best first, from a reference that no single flip improves.
+//!
+//! Expanding a state looks at all states that differ from it in one candidate: each that was not met before joins the kept
+//! states. Then the search goes on to the best state that is not expanded yet, X times at most, and stops early when that
+//! is more than [`TAU`] nats below the best of all. So at most 1 + X n states are kept.
+//!
+//! A state was met before exactly if it is one flip, or none, from a state that was expanded earlier: a neighbour by candidate i
+//! of the present state is, if the two expanded states differ in i and in at most one more. No list of states is needed.
+//!
+//! Work per expansion: n evaluations of about 20 operations and up to n exponentials, n |A| for moments, one to three sweeps.
+
+use super::tableau::{Joint, Tableau};
+use crate::counts::Count;
+use crate::numeric::math::Real;
+use crate::numeric::slices::{at, set, span};
+use crate::numeric::words::words_mut;
+use crate::posterior::Sums;
+
+/// States this many nats below the best are not expanded; with many expansions more, so that with enough of them nothing
+/// is left.
+pub(crate) const TAU: f64 = 5.0;
+pub(crate) const TAU_PER_EXPANSION: f64 = 1.25;
+
+/// Memory of a search: X entries each.
+pub(crate) struct Room<'x, T> {
+    /// Masks of the states that were expanded.
+    pub expanded: &'x mut [T],
+    /// Masks and weights of the best states that are not, best first.
+    pub waiting: &'x mut [T],
+    pub waiting_weights: &'x mut [T],
+}
+
+/// Goes to a state, turning latents on first: on the way no loud one is missing.
+fn go_to<T: Real>(tableau: &mut Tableau<'_, T>, from: u32, to: u32) {
+    let mut is_loud = false;
+    for flips in [to & !from, from & !to] {
+        let mut rest = flips;
+        while rest != 0 {
+            let i = rest.trailing_zeros() as usize;
+            is_loud |= tableau.is_loud_flip(i);
+            tableau.flip(i);
+            rest &= rest - 1;
+        }
+    }
+    if is_loud {
+        tableau.refine_seen();
+    }
+}
+
+/// The state as a mask over candidates.
+pub(crate) fn mask<T: Real>(tableau: &Tableau<'_, T>) -> u32 {
+    let mut mask = 0;
+    for i in 0..tableau.len() {
+        mask |= u32::from(tableau.is_on(i)) << (i % 32);
+    }
+    mask
+}
+
+/// Neighbours of `state` that were met before, as flips, given the states that were expanded.
+pub(crate) fn met(state: u32, expanded: &[u32]) -> u32 {
+    let mut met = 0;
+    for &other in expanded {
+        let flips = state ^ other;
+        // At most two bits.
+        let rest = flips & flips.wrapping_sub(1);
+        if rest & rest.wrapping_sub(1) == 0 {
+            met |= flips;
+        }
+    }
+    met
+}
+
+/// The search, from a tableau at a state that no flip improves, its flips evaluated. Returns how many states were expanded.
+pub(crate) fn search<T: Real>(
+    tableau: &mut Tableau<'_, T>,
+    room: Room<'_, T>,
+    sums: &mut Sums<'_, T>,
+    max_active: usize,
+) -> usize {
+    let most = room.waiting_weights.len();
+    let (expanded, waiting) = (words_mut(room.expanded), words_mut(room.waiting));
+    let weights = room.waiting_weights;
+    let tau = T::from_f64(TAU).max(T::from_f64(TAU_PER_EXPANSION) * T::from_i32(most as i32));
+    let tau = if tau > T::FARTHEST { T::FARTHEST } else { tau };
+    let close = (-tau).exp();
+    sums.reach(tau);
+    let (mut state, mut queued, mut count) = (mask(tableau), 0, 0);
+    // Where the tableau is, but for a glance.
+    let mut center = state;
+    loop {
+        let known = met(state, expanded.get(..count).unwrap_or(&[]));
+        // No more may turn on than there is room for.
+        let off = if tableau.count < max_active { u32::MAX } else { state };
+        let scale = sums.expand(tableau, count == 0, u64::from(!known & off));
+        set(expanded, count, state);
+        count += 1;
+        // As many wait as can still be expanded.
+        let left = most - count;
+        if left == 0 {
+            return count;
+        }
+        if scale != T::ONE {
+            weights.iter_mut().for_each(|weight| *weight *= scale);
+        }
+        let least = sums.best_weight() * close;
+        queued = queued.min(left);
+        for (i, candidate) in span(tableau.candidates, 0, tableau.len()).iter().enumerate() {
+            let weight = candidate.weight;
+            if !(weight > least) || (queued == left && !(weight > at(weights, queued - 1))) {
+                continue;
+            }
+            // Up past those that are lower.
+            Count::Queued.add(1);
+            let mut place = if queued == left { queued - 1 } else { queued };
+            queued = (queued + 1).min(left);
+            while place > 0 && weight > at(weights, place - 1) {
+                set(weights, place, at(weights, place - 1));
+                set(waiting, place, waiting.get(place - 1).copied().unwrap_or_default());
+                place -= 1;
+            }
+            set(weights, place, weight);
+            set(waiting, place, state ^ 1 << (i % 32));
+        }
+        if queued == 0 || !(at(weights, 0) > least) {
+            return count;
+        }
+        let next = waiting.first().copied().unwrap_or(state);
+        queued -= 1;
+        for place in 0..queued {
+            set(weights, place, at(weights, place + 1));
+            set(waiting, place, waiting.get(place + 1).copied().unwrap_or_default());
+        }
+        tableau.look_back();
+        let flips = center ^ next;
+        let is_beside = flips & flips.wrapping_sub(1) == 0;
+        if !(is_beside && tableau.glance(flips.trailing_zeros() as usize)) {
+            go_to(tableau, center, next);
+            center = next;
+        }
+        state = next;
+        tableau.evaluate();
+    }
+}
+
+/// Visits the states that a search kept, from the tableau it left behind: the mask of each, and nats above an anchor.
+pub(crate) fn revisit<T: Real>(
+    tableau: &mut Tableau<'_, T>,
+    expanded: &mut [T],
+    count: usize,
+    max_active: usize,
+    anchor: &Joint<T>,
+    mut visit: impl FnMut(&Tableau<'_, T>, u32, T),
+) {
+    let expanded = words_mut(expanded);
+    let mut state = mask(tableau);
+    for done in 0..count {
+        let (earlier, next) = expanded.split_at_checked(done).unwrap_or_default();
+        let next = next.first().copied().unwrap_or(state);
+        go_to(tableau, state, next);
+        state = next;
+        tableau.evaluate();
+        let (known, is_full) = (met(state, earlier), tableau.count >= max_active);
+        let here = tableau.joint.above(anchor);
+        if done == 0 {
+            visit(tableau, state, here);
+        }
+        for i in 0..tableau.len() {
+            let Some(&cell) = tableau.candidates.get(i) else { return };
+            if known >> (i % 32) & 1 == 0 && !(is_full && cell.sign > T::ZERO) {
+                let joint = here + cell.exponent + T::HALF * cell.ratio.ln();
+                visit(tableau, state ^ 1 << (i % 32), joint);
+            }
+        }
+    }
+}
