@@ -175,6 +175,8 @@ pub(super) fn each_state<T: Real>(
     visit: &mut impl FnMut(&[u16], T),
 ) {
     let (energy, anchor, log_total) = (state.energy, state.anchor, state.log_total);
+    // The memory of candidates then has none of floats.
+    let was_fixed = state.is_fixed;
     // What was reported is not to be lost.
     let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
     if let Some(table) = model.table.filter(|_| matches!(model.shape.states, States::Table)) {
@@ -200,7 +202,7 @@ pub(super) fn each_state<T: Real>(
             }
         }
         gather(&mut tableau, memory.projection, energy);
-        match tableau.may_refine() {
+        match tableau.may_refine() && !was_fixed {
             true => tableau.turn_to(&reference),
             false => tableau.settle(model.shape.max_active),
         }

@@ -138,6 +138,15 @@ pub fn project<T: Real>(
 ) {
     let latents = projection.len();
     sums(width, packed, sample, span_mut(words_mut(projection), 0, latents));
+    // A sum and its number take the same place in single precision.
+    if let (Some(scales), Some(&[factor])) = (T::single(scales), T::single(core::slice::from_ref(&factor)))
+        && let Some(projection) = T::single_mut(projection)
+    {
+        for (b, &scale) in projection.iter_mut().zip(scales) {
+            *b = b.to_bits() as i32 as f32 * (scale * factor);
+        }
+        return;
+    }
     // From the last on, since a number may take the place of two sums.
     for (latent, &scale) in scales.iter().enumerate().rev() {
         let sum = words(projection).get(latent).copied().unwrap_or_default();
