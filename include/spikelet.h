@@ -390,9 +390,14 @@ typedef struct spk_stream_info {
 #define SPK_ERR_BLOB_CAPACITY -27
 
 /**
- * The model is of a kind, or has states of a kind, that this library was built without.
+ * The model needs features that this library was built without: spk_missing_features() says which.
  */
 #define SPK_ERR_BLOB_LEFT_OUT -28
+
+/**
+ * The model takes coefficients of a transform, not samples: use spk_stream_init().
+ */
+#define SPK_ERR_BLOB_STREAM -29
 
 #ifdef __cplusplus
 extern "C" {
@@ -428,7 +433,8 @@ size_t spk_state_size(const void *blob,
  *                    place and unchanged as long as the state is used.
  * @param blob_len    bytes readable there
  * @param state       set on success
- * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_MEMORY or a SPK_ERR_BLOB_ code
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_MEMORY or a SPK_ERR_BLOB_ code; SPK_ERR_BLOB_STREAM for a model that
+ *         only spk_stream_init() takes
  */
 SPK_CHECKED
 spk_status spk_init(void *memory,
@@ -547,6 +553,24 @@ spk_status spk_reconstruct(struct spk_state *state,
  */
 SPK_CHECKED
 spk_status spk_reset(struct spk_state *state);
+
+/**
+ * Names the features of the library that a blob needs and that it was built without, after SPK_ERR_BLOB_LEFT_OUT: "gibbs,
+ * integers".
+ *
+ * @param blob      the blob, aligned to SPK_STATE_ALIGN bytes
+ * @param blob_len  bytes readable there
+ * @param text      filled with as much of the list as there is room for, and a NUL; empty when nothing is missing, and when
+ *                  the blob is refused for another reason
+ * @param text_len  bytes there; 64 are enough for all features
+ * @return SPK_OK when nothing is missing, SPK_ERR_BLOB_LEFT_OUT when the list is in `text`, SPK_ERR_NULL, SPK_ERR_LENGTH
+ *         (no room at all), or why the blob is refused
+ */
+SPK_CHECKED
+spk_status spk_missing_features(const void *blob,
+                                size_t blob_len,
+                                char *text,
+                                size_t text_len);
 
 /**
  * A status in words: a static, NUL-terminated English text, also for numbers that are no status.

@@ -89,10 +89,8 @@ counts! {
     SweepRows = "sweep-rows",
     SweepMacs = "sweep-macs",
     Shifted = "shifted",
-    /// Columns gathered, those of glances corrected; glances; pairs that may be swapped.
+    /// Columns gathered; pairs that may be swapped.
     Gathered = "gathered",
-    Corrected = "corrected",
-    Glanced = "glanced",
     Swaps = "swaps",
     Maxima = "maxima",
     Filled = "filled",
@@ -173,6 +171,14 @@ counts! {
     Rotated = "rotated",
     Butterflies = "butterflies",
     Mixed = "mixed",
+    /// Of the short-time Fourier transform: samples windowed and rotated.
+    StftSamples = "stft-samples",
+
+    // Spatial sources: bins, numbers of their covariances, states, multiply-adds of states.
+    SpatialBins = "spatial-bins",
+    SpatialSources = "spatial-sources",
+    SpatialStates = "spatial-states",
+    SpatialMacs = "spatial-macs",
 }
 
 impl Count {

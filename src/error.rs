@@ -1,5 +1,6 @@
 //! Why parameters or a sample were refused.
 
+use crate::features::Features;
 use core::fmt;
 
 /// A part of a model that inference cannot run on.
@@ -44,10 +45,10 @@ pub enum ModelError {
         /// At which place.
         index: usize,
     },
-    /// A model of a kind, or with states of a kind, that this build was made without: see the features in `Cargo.toml`.
+    /// A model that needs what this build was made without: see the features in `Cargo.toml`.
     LeftOut {
-        /// The feature it needs.
-        feature: &'static str,
+        /// The features that it needs and that are missing.
+        features: Features,
     },
     /// A part that this kind of model cannot have, such as a table of states without a slab, or not with its other parts.
     Unfit {
@@ -67,8 +68,8 @@ impl fmt::Display for ModelError {
             }
             Self::NotFinite { field, index } => write!(f, "{field}[{index}] is not finite"),
             Self::Range { field, index } => write!(f, "{field}[{index}] is out of range"),
-            Self::LeftOut { feature } => {
-                write!(f, "this build leaves out the feature {feature}, which the model needs: build with it")
+            Self::LeftOut { features } => {
+                write!(f, "built without: {features}; the model needs these features")
             }
             Self::Unfit { field } => {
                 write!(f, "the {field} does not go with this kind of model or its other parts")
@@ -108,6 +109,8 @@ pub enum Error {
         /// Which one.
         field: &'static str,
     },
+    /// The points of the model are coefficients of a transform, not samples: it is for a stream.
+    Transformed,
     /// The sample is finite, but so far from the model that its probability is not.
     OutOfRange,
     /// A block of a stream is not so many samples of all channels in, and as many of all groups out.
@@ -132,6 +135,9 @@ impl fmt::Display for Error {
             }
             Self::SampleNotFinite { index } => write!(f, "sample[{index}] is not finite"),
             Self::Setting { field } => write!(f, "{field} is not possible with this model"),
+            Self::Transformed => {
+                write!(f, "the model takes coefficients of a transform, not samples: make a Stream of it")
+            }
             Self::OutOfRange => write!(f, "the sample is too large for the precision of the model"),
             Self::BlockLength { channels, groups, input, output } => write!(
                 f,
@@ -183,6 +189,8 @@ pub enum BlobError {
         /// Its value.
         value: u8,
     },
+    /// A spatial model ([`crate::spatial`]) where one is needed that infers single samples.
+    StreamOnly,
     /// The section table reaches past the end.
     SectionTable {
         /// Number of sections it claims.
@@ -230,6 +238,7 @@ impl fmt::Display for BlobError {
                 write!(f, "checksum is {found:08x}, the header says {expected:08x}")
             }
             Self::Unknown { field, value } => write!(f, "{field} {value} is not known"),
+            Self::StreamOnly => write!(f, "a spatial model, which only separates streams"),
             Self::SectionTable { count } => write!(f, "a table of {count} sections does not fit"),
             Self::Section { ref tag } => {
                 let [a, b, c, d] = text(tag);

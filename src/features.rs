@@ -5,7 +5,7 @@
 //! places that tell kinds and engines apart ask here or [`crate::Kind`]'s family: where the build leaves one answer only, the compiler
 //! knows it and drops the rest.
 
-use crate::model::{Dictionary, Model, States};
+use crate::model::{Dictionary, Kind, Model, States};
 
 /// Gibbs sampling.
 pub(crate) const GIBBS: bool = cfg!(feature = "gibbs");
@@ -23,25 +23,110 @@ pub(crate) const FLOATS: bool =
 /// What streams are made of, and into.
 pub(crate) const STREAM: bool = cfg!(feature = "stream");
 
-/// The feature that a model needs and this build lacks.
-pub(crate) const fn left_out<T>(model: &Model<'_, T>) -> Option<&'static str> {
-    let spec = model.shape.kind.spec();
-    if !(spec.is_built || FIXED && model.fixed.is_some()) {
-        return Some(spec.feature);
+/// The features of this crate that models need, one bit each.
+const NAMES: [&str; 9] =
+    ["gsc", "binary", "mca", "ssmca", "gibbs", "subsets", "integers", "fixed-point", "stream"];
+
+/// A set of Cargo features, of those that decide which models a build can run.
+///
+/// ```
+/// # let model = spikelet::Blob::parse(spikelet::doc::TWO_SOURCES).unwrap().model();
+/// use spikelet::Features;
+/// assert!(Features::of(&model).names().eq(["gsc", "subsets"]));
+/// assert_eq!(Features::of(&model).without(Features::BUILT), Features::default()); // nothing is missing
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features(u16);
+
+impl Features {
+    /// Those of this build.
+    pub const BUILT: Self = Self::NONE
+        .with(Self::GSC, cfg!(feature = "gsc"))
+        .with(Self::BINARY, cfg!(feature = "binary"))
+        .with(Self::MCA, cfg!(feature = "mca"))
+        .with(Self::SSMCA, cfg!(feature = "ssmca"))
+        .with(Self::GIBBS, GIBBS)
+        .with(Self::SUBSETS, SUBSETS)
+        .with(Self::INTEGERS, INTEGERS)
+        .with(Self::FIXED_POINT, FIXED)
+        .with(Self::STREAM, STREAM);
+    const NONE: Self = Self(0);
+    const GSC: Self = Self(1);
+    const BINARY: Self = Self(1 << 1);
+    const MCA: Self = Self(1 << 2);
+    const SSMCA: Self = Self(1 << 3);
+    /// Sampling, of any kind.
+    pub const GIBBS: Self = Self(1 << 4);
+    const SUBSETS: Self = Self(1 << 5);
+    const INTEGERS: Self = Self(1 << 6);
+    const FIXED_POINT: Self = Self(1 << 7);
+    /// Streams.
+    pub const STREAM: Self = Self(1 << 8);
+
+    /// What a build must have to run a model with its usual engine. A model in fixed point needs nothing for floats, but samples
+    /// that are too loud for integers are refused without the feature `gsc`.
+    pub const fn of<T>(model: &Model<'_, T>) -> Self {
+        let is_fixed = model.fixed.is_some();
+        let kind = model.shape.kind;
+        // Integers have a walk of their own; what is nothing for them needs that of floats.
+        let walks = (FLOATS || !is_fixed) && !kind.is_sampled();
+        Self::NONE
+            .with(Self::of_kind(kind), !is_fixed)
+            .with(Self::SUBSETS, walks && matches!(model.shape.states, States::Subsets | States::Table))
+            .with(Self::INTEGERS, matches!(model.dictionary, Dictionary::Integer(_)))
+            .with(Self::FIXED_POINT, is_fixed)
+            .with(Self::STREAM, model.is_transformed)
     }
-    if !FIXED && model.fixed.is_some() {
-        return Some("fixed-point");
+
+    /// These and others, if they are `needed`.
+    pub const fn with(self, others: Self, needed: bool) -> Self {
+        Self(if needed { self.0 | others.0 } else { self.0 })
     }
-    if !INTEGERS && matches!(model.dictionary, Dictionary::Integer(_)) {
-        return Some("integers");
+
+    /// What brings a kind of model.
+    const fn of_kind(kind: Kind) -> Self {
+        match kind {
+            Kind::Gsc => Self::GSC,
+            Kind::Bsc | Kind::Nmf => Self::BINARY,
+            Kind::Mca => Self::MCA,
+            Kind::Ssmca => Self::SSMCA.with(Self::GIBBS, true),
+        }
     }
-    let has_subsets = matches!(model.shape.states, States::Subsets | States::Table);
-    // Integers have a walk of their own; what is nothing for them needs that of floats.
-    let needs_walk = FLOATS || model.fixed.is_none();
-    if !SUBSETS && has_subsets && needs_walk && !model.shape.kind.is_sampled() {
-        return Some("subsets");
+
+    /// These but for some.
+    pub const fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
     }
-    None
+
+    /// Their names in `Cargo.toml`.
+    pub fn names(self) -> impl Iterator<Item = &'static str> + Clone {
+        NAMES.iter().enumerate().filter(move |(i, _)| self.0 >> i & 1 == 1).map(|(_, name)| *name)
+    }
+}
+
+/// gsc, integers.
+impl core::fmt::Display for Features {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        for (i, name) in self.names().enumerate() {
+            write!(f, "{}{name}", if i == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "defmt")]
+impl defmt::Format for Features {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        for name in self.names() {
+            defmt::write!(f, "{=str} ", name);
+        }
+    }
+}
+
+/// Refuses a model that needs what this build lacks.
+pub(crate) const fn left_out<T>(model: &Model<'_, T>) -> Option<Features> {
+    let missing = Features::of(model).without(Features::BUILT);
+    if missing.0 == 0 { None } else { Some(missing) }
 }
 
 /// Kinds that have the score [`crate::model::Selection::Independent`].
@@ -87,29 +172,34 @@ mod tests {
             selection: Selection::Singleton,
             table: None,
             fixed: None,
+            is_transformed: false,
             log_norm: 0.0,
         }
     }
 
     #[test]
     fn what_is_left_out_is_refused() {
-        let refused = |feature| Some(ModelError::LeftOut { feature });
+        let refused = |features| Some(ModelError::LeftOut { features });
         let blob = Blob::parse(TWO_SOURCES).map(|_| ());
-        let lacks = if !cfg!(feature = "gsc") { Some("gsc") } else { (!SUBSETS).then_some("subsets") };
-        let missing = |feature| BlobError::Model(ModelError::LeftOut { feature });
-        assert_eq!(blob.err(), lacks.map(missing));
+        // All that is missing at once.
+        let features =
+            Features::NONE.with(Features::GSC, !cfg!(feature = "gsc")).with(Features::SUBSETS, !SUBSETS);
+        let missing = BlobError::Model(ModelError::LeftOut { features });
+        assert_eq!(blob.err(), (features != Features::NONE).then_some(missing));
 
         for kind in Kind::ALL {
             let spec = kind.spec();
             let model = Model::new(two_sources(kind));
-            assert_eq!(model.err(), refused(spec.feature).filter(|_| !spec.is_built), "{}", spec.name);
+            let features = Features::of_kind(kind).without(Features::BUILT);
+            let refused = (features != Features::NONE).then_some(ModelError::LeftOut { features });
+            assert_eq!(model.err(), refused, "{}", spec.name);
         }
         let Ok(model) = Model::new(two_sources(Kind::Gsc)) else { return };
         for states in [States::Subsets, States::Adaptive { expansions: 1 }] {
             let lacks = !SUBSETS && states == States::Subsets;
             let other = Model { shape: Shape { states, ..SHAPE }, ..model };
-            assert_eq!(Model::new(other).err(), refused("subsets").filter(|_| lacks));
-            assert_eq!(model.with_states(2, 2, states).err(), refused("subsets").filter(|_| lacks));
+            assert_eq!(Model::new(other).err(), refused(Features::SUBSETS).filter(|_| lacks));
+            assert_eq!(model.with_states(2, 2, states).err(), refused(Features::SUBSETS).filter(|_| lacks));
         }
         let mut memory = [0.0; 256];
         let engine = Engine::Gibbs(Gibbs::new(Kind::Gsc, 10));
@@ -119,11 +209,34 @@ mod tests {
         assert_eq!(detailed.err(), (!DETAIL).then_some(Error::Setting { field: "detail" }));
         let integers = Integers { width: Width::I8, words: &[1, 1, 0, 0], scales: &[1.0, 1.0], peak: 0 };
         let of_integers = Model::new(Model { dictionary: Dictionary::Integer(integers), ..model });
-        assert_eq!(of_integers.err(), refused("integers").filter(|_| !INTEGERS));
+        assert_eq!(of_integers.err(), refused(Features::INTEGERS).filter(|_| !INTEGERS));
         if INTEGERS && !FIXED {
             let in_integers = Model { fixed: Some(&[]), ..of_integers.unwrap() };
-            assert_eq!(Model::new(in_integers).err(), refused("fixed-point"));
+            assert_eq!(Model::new(in_integers).err(), refused(Features::FIXED_POINT));
         }
+        // Coefficients of a transform: without streams there is nothing to make them.
+        let transformed = Model::new(Model { is_transformed: true, ..model });
+        assert_eq!(transformed.err(), refused(Features::STREAM).filter(|_| !STREAM));
+        if let Ok(model) = transformed {
+            assert_eq!(Inference::new(model, &mut memory).err(), Some(Error::Transformed));
+            assert!(Inference::with_detail(model, &mut memory, Detail::Marginals).is_ok());
+        }
+    }
+
+    #[test]
+    fn features_have_names() {
+        use core::fmt::Write;
+        let features = Features::NONE
+            .with(Features::STREAM, true)
+            .with(Features::GIBBS, true)
+            .with(Features::GSC, false);
+        let mut text = heapless::String::<32>::new();
+        write!(text, "{features}").unwrap();
+        assert_eq!(text, "gibbs, stream");
+        // Specs and sets call kinds alike.
+        assert!(
+            Kind::ALL.iter().all(|kind| Features::of_kind(*kind).names().next() == Some(kind.spec().feature))
+        );
     }
 
     #[test]
@@ -167,7 +280,7 @@ mod tests {
                 Model::new(Model { shape, dictionary, fixed: Some(&latents), ..two_sources(Kind::Gsc) });
             // With floats beside them, the walk of floats must be there, too.
             if FLOATS && !SUBSETS && states == States::Subsets {
-                assert_eq!(model.err(), Some(ModelError::LeftOut { feature: "subsets" }));
+                assert_eq!(model.err(), Some(ModelError::LeftOut { features: Features::SUBSETS }));
                 continue;
             }
             let mut memory = [0.0; 256];

@@ -19,6 +19,7 @@
 //! | `fixed` | the sample | the same in integers from end to end |
 //! | [`Inference`] | | one sample through all of it |
 //! | [`stream`] | blocks of samples, of any length | one signal for each source |
+//! | [`spatial`] | blocks of samples of spaced microphones | one signal for each source in a room |
 //! | [`cost`] | a model | bounds on work |
 #![no_std]
 // `!(x > y)` is meant as it stands: NaN must take the branch of what is refused.
@@ -53,6 +54,7 @@ mod select;
 mod states;
 
 mod posterior;
+mod state;
 
 pub mod gibbs;
 
@@ -63,6 +65,9 @@ mod inference;
 #[cfg(feature = "stream")]
 pub mod stream;
 
+#[cfg(feature = "spatial")]
+pub mod spatial;
+
 pub mod cost;
 
 #[doc(hidden)]
@@ -72,10 +77,14 @@ pub use blob::{Aligned, Blob};
 pub use blob::{frame, groups};
 pub use engine::{Engine, Gibbs, Start};
 pub use error::{BlobError, Error, ModelError};
-pub use inference::{Estimate, Inference, State};
+pub use features::Features;
+pub use inference::{Estimate, Inference};
 pub use kinds::{Combination, Kind, Spec};
 pub use memory::{Detail, STATE_BASE, arena_len, gibbs_arena_len, gibbs_state_bytes, state_bytes};
 pub use model::{Model, Shape};
 pub use numeric::{math, rng};
+pub use state::State;
 #[cfg(feature = "stream")]
 pub use stream::{Stream, mdct};
+#[cfg(feature = "spatial")]
+pub use {spatial::SpatialModel, spatial::SpatialStream, stream::stft};

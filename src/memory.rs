@@ -5,7 +5,8 @@
 
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::error::Error;
-use crate::kinds::{Combination, Spec};
+use crate::features::{DETAIL, GIBBS, SUBSETS};
+use crate::kinds::Family;
 use crate::model::{Shape, States};
 use crate::numeric::math::Real;
 use crate::numeric::slices::{pairs, triangle};
@@ -110,6 +111,9 @@ record! {
         gain,
         /// The weight of the state that the flip leads to.
         weight,
+        /// Of all states that the flip leads to: w u, and w (1 / S_ii + u^2).
+        push,
+        spread,
         /// Its coefficient in the reference state, zero where it is off: sums are about it, so that nothing large cancels.
         reference,
         /// Weights of the states that have it on, and off.
@@ -189,19 +193,20 @@ struct Sizes {
 }
 
 impl Sizes {
+    /// What the build leaves out is zero where the compiler sees it, so that nothing is cut for it.
+    #[inline(always)]
     const fn new(shape: Shape, detail: Detail, method: Method) -> Self {
         let Shape { kind, dims: d, latents: h, selected: n, max_active, .. } = shape;
-        let &Spec { has_slab, combination, .. } = kind.spec();
-        let (is_sampled, is_maximal) =
-            (matches!(method, Method::Sampled), matches!(combination, Combination::Maximum));
+        let (is_maximal, has_slab) = (matches!(kind.family(), Family::Maximal), kind.has_slab());
+        let is_sampled = GIBBS && matches!(method, Method::Sampled);
         // Chains may have as many on as there is room for.
         let a = match is_sampled {
             true if n < MAX_ACTIVE => n,
             true => MAX_ACTIVE,
             false => max_active,
         };
-        let is_table = matches!(shape.states, States::Table) && !is_sampled;
-        let has_second = !matches!(detail, Detail::Marginals);
+        let is_table = SUBSETS && matches!(shape.states, States::Table) && !is_sampled;
+        let has_second = DETAIL && !matches!(detail, Detail::Marginals);
         let pairs = if is_maximal { 0 } else { pairs(n) };
         Self {
             d,
@@ -212,7 +217,7 @@ impl Sizes {
             gram: if is_table || is_sampled { pairs } else { 0 },
             maxima: if is_maximal && !is_sampled { d } else { 0 },
             levels: match shape.states {
-                States::Subsets if !is_sampled => levels(n, max_active),
+                States::Subsets if SUBSETS && !is_sampled => levels(n, max_active),
                 _ => 0,
             },
             expansions: match shape.states {
@@ -294,8 +299,6 @@ arrays! { sizes;
     /// States of the walk over subsets: [`Kept`] candidates, pairs and maxima of each. Or factors of [`crate::fixed`], which need
     /// less.
     levels: sizes.levels * sizes.level(),
-    /// What a glance changes: see [`crate::states::tableau`]. (H' [`Kept`], and a column)
-    glance: if sizes.expansions > 0 { sizes.n * (1 + <Kept<f32> as Record<f32>>::LEN) } else { 0 },
     /// States that were expanded, and those that wait to be: masks, and weights.
     expanded: sizes.expansions,
     waiting: sizes.expansions,

@@ -4,14 +4,15 @@ mod common;
 
 use common::streams::{all_forms, blob_of, dealt, frame, in_blocks, parameters, recording, stream};
 use spikelet::frame::{Form, Frame};
-use spikelet::{Blob, Engine, Error, Inference, Stream};
+use spikelet::{Blob, Engine, Error, Inference, Model, Stream};
 use spikelet_trainer::blob::About;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use std::f64::consts::PI;
 
 /// `<s.z>` of a point.
 fn means(blob: &Blob<'_>, point: &[f32]) -> Vec<f64> {
-    let model = blob.model();
+    // The point is one of coefficients already.
+    let model = Model { is_transformed: false, ..blob.model() };
     let mut memory = vec![0.0; model.arena_len()];
     let mut inference = Inference::new(model, &mut memory).unwrap();
     inference.infer(point).unwrap().mean.iter().map(|&x| f64::from(x)).collect()

@@ -4,12 +4,14 @@
 
 use crate::pointers::{create, open, put, slice, slice_mut};
 use crate::types::{SPK_API_VERSION, SPK_BLOB_VERSION, SPK_OK, TEXTS, blob_status, status, used};
-use crate::types::{SPK_ERR_SETTING, SPK_START_BEST, SPK_START_GREEDY, SPK_START_RANDOM};
+use crate::types::{SPK_ERR_BLOB_STREAM, SPK_ERR_LENGTH, SPK_ERR_SETTING};
+use crate::types::{SPK_START_BEST, SPK_START_GREEDY, SPK_START_RANDOM};
 use crate::types::{SPK_STATES_ADAPTIVE, SPK_STATES_SUBSETS, SPK_STATES_TABLE};
 use crate::types::{spk_estimate, spk_gibbs, spk_info, spk_state, spk_status};
 use core::ffi::{CStr, c_char, c_void};
 use spikelet::model::States;
-use spikelet::{Blob, Engine, Estimate, Gibbs, Start, State, gibbs_state_bytes, state_bytes};
+use spikelet::{Blob, BlobError, Engine, Estimate, Gibbs, Model, ModelError, Start, State};
+use spikelet::{gibbs_state_bytes, state_bytes};
 
 /// `?` on the inside, a status on the outside.
 pub(crate) fn done(result: Result<(), spk_status>) -> spk_status {
@@ -21,6 +23,11 @@ pub(crate) fn done(result: Result<(), spk_status>) -> spk_status {
 pub(crate) unsafe fn parse<'a>(blob: *const c_void, len: usize) -> Result<Blob<'a>, spk_status> {
     // SAFETY: promised by the caller.
     Blob::parse(unsafe { slice(blob.cast::<u8>(), len)? }).map_err(blob_status)
+}
+
+/// A model whose points are samples.
+fn samples(model: Model<'_, f32>) -> Result<Model<'_, f32>, spk_status> {
+    if model.is_transformed { Err(SPK_ERR_BLOB_STREAM) } else { Ok(model) }
 }
 
 /// Checks a blob and says what is in it.
@@ -80,7 +87,8 @@ pub unsafe extern "C" fn spk_state_size(blob: *const c_void, blob_len: usize) ->
 ///                    place and unchanged as long as the state is used.
 /// @param blob_len    bytes readable there
 /// @param state       set on success
-/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_MEMORY or a SPK_ERR_BLOB_ code
+/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_MEMORY or a SPK_ERR_BLOB_ code; SPK_ERR_BLOB_STREAM for a model that
+///         only spk_stream_init() takes
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spk_init(
@@ -94,7 +102,7 @@ pub unsafe extern "C" fn spk_init(
         // SAFETY: promised by the caller, as documented above.
         unsafe {
             put(state, core::ptr::null_mut())?;
-            let model = parse(blob, blob_len)?.model();
+            let model = samples(parse(blob, blob_len)?.model())?;
             put(state, create(memory, memory_len, spk_state::new(model, Engine::of_kind(model.shape.kind)))?)
         }
     })())
@@ -159,7 +167,7 @@ pub unsafe extern "C" fn spk_init_gibbs(
         // SAFETY: promised by the caller, as documented above.
         unsafe {
             put(state, core::ptr::null_mut())?;
-            let model = parse(blob, blob_len)?.model();
+            let model = samples(parse(blob, blob_len)?.model())?;
             let &[settings] = slice(settings, 1)? else { return Err(SPK_ERR_SETTING) };
             let engine = Engine::Gibbs(gibbs(settings)?);
             let made = create(memory, memory_len, spk_state::new(model, engine))?;
@@ -306,6 +314,44 @@ pub unsafe extern "C" fn spk_reset(state: *mut spk_state) -> spk_status {
         state.state = State::default();
         arena.fill(0.0);
         Ok(())
+    })())
+}
+
+/// Names the features of the library that a blob needs and that it was built without, after SPK_ERR_BLOB_LEFT_OUT: "gibbs,
+/// integers".
+///
+/// @param blob      the blob, aligned to SPK_STATE_ALIGN bytes
+/// @param blob_len  bytes readable there
+/// @param text      filled with as much of the list as there is room for, and a NUL; empty when nothing is missing, and when
+///                  the blob is refused for another reason
+/// @param text_len  bytes there; 64 are enough for all features
+/// @return SPK_OK when nothing is missing, SPK_ERR_BLOB_LEFT_OUT when the list is in `text`, SPK_ERR_NULL, SPK_ERR_LENGTH
+///         (no room at all), or why the blob is refused
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_missing_features(
+    blob: *const c_void,
+    blob_len: usize,
+    text: *mut c_char,
+    text_len: usize,
+) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller, as documented above.
+        let text = unsafe { slice_mut(text.cast::<u8>(), text_len)? };
+        text.fill(0);
+        let room = text.len().checked_sub(1).ok_or(SPK_ERR_LENGTH)?;
+        // SAFETY: as above.
+        let refused = match Blob::parse(unsafe { slice(blob.cast::<u8>(), blob_len)? }) {
+            Ok(_) => return Ok(()),
+            Err(refused) => refused,
+        };
+        if let BlobError::Model(ModelError::LeftOut { features }) = refused {
+            let mut names = features.names();
+            let first = names.next().into_iter();
+            let all = first.chain(names.flat_map(|name| [", ", name])).flat_map(str::bytes);
+            text.iter_mut().zip(all).take(room).for_each(|(slot, byte)| *slot = byte);
+        }
+        Err(blob_status(refused))
     })())
 }
 

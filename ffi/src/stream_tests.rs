@@ -1,7 +1,7 @@
 //! Streams through the functions of the C interface: good arguments accepted, bad ones refused.
 #![allow(unsafe_code)]
 
-use crate::api::spk_status_str;
+use crate::api::{spk_init, spk_missing_features, spk_status_str};
 use crate::stream::*;
 use crate::types::*;
 use core::ffi::{CStr, c_void};
@@ -52,6 +52,38 @@ fn process(stream: *mut spk_stream, input: &[f32], block: usize) -> Vec<f32> {
         assert_eq!(status, SPK_OK);
     }
     output
+}
+
+/// Samples mean nothing to a model of coefficients, so that no state is made of it.
+#[test]
+fn a_transform_is_for_streams_only() {
+    let (mut memory, blob, mut state) = (memory(), MODEL.bytes(), null_mut());
+    let (bytes, len) = (memory.as_mut_ptr().cast(), memory.len() * 8);
+    // SAFETY: pointers and lengths belong together.
+    let status = unsafe { spk_init(bytes, len, blob.as_ptr().cast(), blob.len(), &mut state) };
+    assert_eq!(status, SPK_ERR_BLOB_STREAM);
+    assert!(state.is_null());
+}
+
+#[test]
+fn missing_features_are_named() {
+    let blob = MODEL.bytes();
+    let mut text = [1u8; 8];
+    let mut missing = |blob: &[u8], len| {
+        // SAFETY: pointers and lengths belong together.
+        let status =
+            unsafe { spk_missing_features(blob.as_ptr().cast(), blob.len(), text.as_mut_ptr().cast(), len) };
+        (status, text)
+    };
+    // This library has all; what else is wrong with a blob is said as ever.
+    assert_eq!(missing(blob, 8), (SPK_OK, [0; 8]));
+    assert_eq!(missing(blob, 0).0, SPK_ERR_LENGTH);
+    assert_eq!(missing(&blob[..16], 8).0, SPK_ERR_BLOB_TRUNCATED);
+    // SAFETY: NULL is refused.
+    unsafe {
+        assert_eq!(spk_missing_features(null(), 8, text.as_mut_ptr().cast(), 8), SPK_ERR_NULL);
+        assert_eq!(spk_missing_features(blob.as_ptr().cast(), blob.len(), null_mut(), 8), SPK_ERR_NULL);
+    }
 }
 
 fn bits(values: &[f32]) -> Vec<u32> {

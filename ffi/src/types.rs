@@ -45,8 +45,10 @@ pub const SPK_ERR_BLOB_SECTION: spk_status = -25;
 pub const SPK_ERR_BLOB_MODEL: spk_status = -26;
 /// The model preselects or activates more latents than this library was built for.
 pub const SPK_ERR_BLOB_CAPACITY: spk_status = -27;
-/// The model is of a kind, or has states of a kind, that this library was built without.
+/// The model needs features that this library was built without: spk_missing_features() says which.
 pub const SPK_ERR_BLOB_LEFT_OUT: spk_status = -28;
+/// The model takes coefficients of a transform, not samples: use spk_stream_init().
+pub const SPK_ERR_BLOB_STREAM: spk_status = -29;
 
 /// Version of this interface: the functions, types and codes of this header.
 pub const SPK_API_VERSION: u32 = 2;
@@ -230,12 +232,13 @@ pub(crate) fn status(error: Error) -> spk_status {
         Error::SampleLength { .. } | Error::BlockLength { .. } => SPK_ERR_LENGTH,
         Error::SampleNotFinite { .. } => SPK_ERR_NOT_FINITE,
         Error::Setting { .. } => SPK_ERR_SETTING,
+        Error::Transformed => SPK_ERR_BLOB_STREAM,
         _ => SPK_ERR_RANGE,
     }
 }
 
 /// Every code and its words, NUL-terminated for C.
-pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 19] = [
+pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 20] = [
     (SPK_OK, c"done"),
     (SPK_ERR_NULL, c"a pointer is NULL"),
     (SPK_ERR_ALIGNMENT, c"memory, blob or sample is not aligned"),
@@ -254,5 +257,9 @@ pub(crate) const TEXTS: [(spk_status, &core::ffi::CStr); 19] = [
     (SPK_ERR_BLOB_SECTION, c"the sections of the blob are inconsistent"),
     (SPK_ERR_BLOB_MODEL, c"the parameters in the blob do not make a model"),
     (SPK_ERR_BLOB_CAPACITY, c"the model is larger than this library was built for"),
-    (SPK_ERR_BLOB_LEFT_OUT, c"the library was built without this kind of model"),
+    (
+        SPK_ERR_BLOB_LEFT_OUT,
+        c"the library was built without what the model needs: see spk_missing_features()",
+    ),
+    (SPK_ERR_BLOB_STREAM, c"the model is for streams: use spk_stream_init()"),
 ];

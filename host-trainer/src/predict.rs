@@ -12,6 +12,7 @@ use spikelet::counts::{Count, Counts, take};
 use spikelet::frame::Form;
 use spikelet::mdct::Mdct;
 use spikelet::model::{Dictionary, States};
+use spikelet::stream::stream_bytes;
 use spikelet::{Blob, Detail, Engine, Inference, Kind, Model, Stream};
 use std::ops::Range;
 
@@ -135,7 +136,7 @@ pub struct Prediction {
     pub streamed: Option<f64>,
     /// Flash for code, in bytes.
     pub text_bytes: u32,
-    /// RAM of a stream, in bytes.
+    /// RAM in bytes: of a stream, where points are windows or coefficients of a transform, else of a state.
     pub arena_bytes: usize,
     /// Deepest stack, in bytes.
     pub stack_bytes: u32,
@@ -295,6 +296,8 @@ impl Predictor {
         let per = alone.len().max(1) as f64 / 3.0;
         let beside = mean(&whole, per).into_iter().zip(mean(&alone, per)).map(|(all, part)| all - part);
         self.beside = Some(beside.collect());
+        self.arena_bytes = stream_bytes(blob);
+        self.features.push("stream");
         Ok(self)
     }
 
@@ -312,6 +315,8 @@ impl Predictor {
         let of = |counts: &Counts| dot(&weights, counts.iter().map(|&count| count as f64));
         let text = |feature: &&str| core.entry(&format!("text:{feature}"));
         let stack = core.entry(&format!("stack:{}", self.method)).or(core.entry("stack:most"));
+        // Frames of the stream itself lie above those of inference.
+        let stream = self.beside.as_ref().and_then(|_| core.entry("stack:stream")).unwrap_or(0.0);
         let stages = [0, 1, 2].map(|stage| dot(&weights, self.stages[stage].iter().copied()));
         let beside = self.beside.as_ref().map(|counts| dot(&weights, counts.iter().copied()));
         Some(Prediction {
@@ -321,7 +326,7 @@ impl Predictor {
             streamed: beside.map(|beside| stages.iter().sum::<f64>() + beside),
             text_bytes: self.features.iter().filter_map(text).sum::<f64>() as u32,
             arena_bytes: self.arena_bytes,
-            stack_bytes: stack.unwrap_or_default() as u32,
+            stack_bytes: (stack.unwrap_or_default() + stream) as u32,
             beyond: self.beyond(core, &weights),
         })
     }

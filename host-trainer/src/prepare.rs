@@ -223,6 +223,7 @@ impl<T: Real> Prepared<T> {
             },
             table: self.table.as_ref().map(|records| StateTable { records, full_slab: self.full_slab }),
             fixed: self.fixed.as_deref(),
+            is_transformed: false, // whoever makes it also makes its points
             log_norm: self.log_norm,
         })
         .map_err(|error| match error {

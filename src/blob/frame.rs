@@ -2,12 +2,12 @@
 //!
 //! | offset | type | field |
 //! |---|---|---|
-//! | 0 | u8 | form: 0 samples, 1 windows, 2 patches, 3 transform |
+//! | 0 | u8 | form: 0 samples, 1 windows, 2 patches, 3 transform, 4 short-time Fourier transform |
 //! | 1 | u8 | 1 when the mean of every point is taken off, 0 when not |
 //! | 2 | u16 | 0 |
 //! | 4 | u32 | samples per second, 0 when unknown |
-//! | 8 | u32 | windows: length L; patches: width; transform: bins, a power of two from 16 to 2048; samples: 0 |
-//! | 12 | u32 | windows: hop K, 1 to L; patches: height; transform: channels, which is D; samples: 0 |
+//! | 8 | u32 | windows: length L; patches: width; transform: bins, a power of two from 16 to 2048; Fourier: L, a power of two from 64 to 4096; samples: 0 |
+//! | 12 | u32 | windows: hop K, 1 to L; patches: height; transform: channels, which is D; Fourier: hop K, L/4 or L/8; samples: 0 |
 //!
 //! Inference does not look at it. It is for whoever makes the points, so that data meets the model in the form the model
 //! was learned from: [`crate::stream`] on a device, the trainer on a desktop. Coefficients of a transform have no mean to
@@ -48,6 +48,13 @@ pub enum Form {
         /// D.
         channels: u32,
     },
+    /// One bin of the short-time Fourier transform of every channel, of spatial sources ([`crate::spatial`]) only.
+    Fourier {
+        /// L, a power of two.
+        length: u32,
+        /// K, L/4 or L/8.
+        hop: u32,
+    },
 }
 
 impl Form {
@@ -55,6 +62,13 @@ impl Form {
     pub const FEWEST_BINS: u32 = 16;
     /// Most bins of a transform.
     pub const MOST_BINS: u32 = 2048;
+    /// Shortest and longest frames of the short-time Fourier transform.
+    pub const FOURIER_LENGTHS: core::ops::RangeInclusive<u32> = 64..=4096;
+}
+
+/// Whether a section says that points are coefficients of a transform.
+pub(super) fn is_transform(bytes: &[u8]) -> bool {
+    u8_at(bytes, 0) == 3
 }
 
 /// How points are made.
@@ -86,6 +100,7 @@ impl Frame {
             1 => Form::Windows { length: first, hop: second },
             2 => Form::Patches { width: first, height: second },
             3 => Form::Transform { bins: first, channels: second },
+            4 => Form::Fourier { length: first, hop: second },
             value => return Err(BlobError::Unknown { field: "frame", value }),
         };
         let fits = match form {
@@ -98,6 +113,10 @@ impl Frame {
                 let is_possible =
                     bins.is_power_of_two() && (Form::FEWEST_BINS..=Form::MOST_BINS).contains(&bins);
                 is_possible && channels as usize == dims && u8_at(bytes, 1) == 0
+            }
+            Form::Fourier { length, hop } => {
+                let is_possible = length.is_power_of_two() && Form::FOURIER_LENGTHS.contains(&length);
+                is_possible && (hop == length / 4 || hop == length / 8) && u8_at(bytes, 1) == 0
             }
         };
         let centred = u8_at(bytes, 1);
@@ -114,6 +133,7 @@ impl Frame {
             Form::Windows { length, hop } => (1, length, hop),
             Form::Patches { width, height } => (2, width, height),
             Form::Transform { bins, channels } => (3, bins, channels),
+            Form::Fourier { length, hop } => (4, length, hop),
         };
         let [r0, r1, r2, r3] = self.rate.to_le_bytes();
         let [a0, a1, a2, a3] = u32::to_le_bytes(first);
@@ -134,6 +154,7 @@ mod tests {
             (Form::Patches { width: 4, height: 5 }, 20),
             (Form::Transform { bins: 16, channels: 2 }, 2),
             (Form::Transform { bins: 2048, channels: 1 }, 1),
+            (Form::Fourier { length: 1024, hop: 256 }, 2),
         ] {
             let frame = Frame { form, rate: 8000, centred: false };
             assert_eq!(Frame::parse(&frame.bytes(), dims), Ok(frame));

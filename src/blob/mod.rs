@@ -10,7 +10,7 @@
 //! | 6 | u16 | format revision, 0 |
 //! | 8 | u32 | length of the blob in bytes, a multiple of 8 |
 //! | 12 | u32 | CRC-32 (IEEE 802.3, as in zlib) of the bytes from 16 to the end |
-//! | 16 | u8 | model kind: 1 GSC, 2 BSC, 3 NMF, 4 MCA, 5 SSMCA |
+//! | 16 | u8 | model kind: 1 GSC, 2 BSC, 3 NMF, 4 MCA, 5 SSMCA, 7 spatial, which has its own sections: see [`crate::spatial`] |
 //! | 17 | u8 | encoding of the dictionary: 0 f32, 1 i16, 2 i8 |
 //! | 18 | u8 | selection: 0 singleton, 1 independent, 2 cosine, 3 bound |
 //! | 19 | u8 | noise: 0 shared, 1 diagonal, 2 full |
@@ -56,9 +56,9 @@
 use crate::error::ModelError;
 use crate::features::STREAM;
 use crate::model::{
-    Dictionary, Integers, Model, Noise, Selection, Shape, StateTable, States, Width, positive,
+    Dictionary, Integers, Model, Noise, Selection, Shape, Sign, StateTable, States, Width, numbers,
 };
-use bytes::{floats, u8_at, u16_at, u32_at, words};
+use bytes::{u8_at, u16_at, u32_at, words};
 use frame::{Form, Frame};
 use groups::Groups;
 
@@ -66,7 +66,7 @@ pub use crate::error::BlobError;
 pub use crate::model::Kind;
 pub use bytes::crc32;
 
-mod bytes;
+pub(crate) mod bytes;
 pub mod frame;
 pub mod groups;
 
@@ -78,6 +78,8 @@ pub const VERSION: u16 = 1;
 pub const HEADER_LEN: usize = 48;
 /// Bytes per entry of the section table.
 pub const ENTRY_LEN: usize = 16;
+/// The kind of spatial sources, which are no [`Model`] but a [`crate::spatial::SpatialModel`].
+pub const SPATIAL: u8 = 7;
 /// Blobs and sections start at multiples of this.
 pub const ALIGN: usize = 8;
 
@@ -133,7 +135,7 @@ pub struct Blob<'a> {
     slab: Slab,
     revision: u16,
     len: usize,
-    provenance: &'a str,
+    provenance: &'a [u8],
     frame: Option<Frame>,
     gains: &'a [f32],
     groups: Groups<'a>,
@@ -144,6 +146,9 @@ impl<'a> Blob<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BlobError> {
         let bytes = whole(bytes)?;
         let code = u8_at(bytes, 16);
+        if code == SPATIAL {
+            return Err(BlobError::StreamOnly);
+        }
         let kind = Kind::of_code(code).ok_or(BlobError::Unknown { field: "kind", value: code })?;
         let width = match u8_at(bytes, 17) {
             0 => None,
@@ -161,24 +166,24 @@ impl<'a> Blob<'a> {
             (3, false) => Slab::None,
             (value, _) => return Err(BlobError::Unknown { field: "slab", value }),
         };
-        let sections = Sections::new(bytes)?;
-        let numbers = |tag: &'static str| sections.floats(tag);
+        let sections = Sections::new(bytes, &KNOWN)?;
+        let floats = |tag: &'static str| sections.floats(tag);
         let noise = match u8_at(bytes, 19) {
-            0 => match numbers("NOIS")? {
+            0 => match floats("NOIS")? {
                 &[precision] => Noise::Shared(precision),
                 other => {
                     let (field, expected, found) = ("noise", 1, other.len());
                     return Err(BlobError::Model(ModelError::Length { field, expected, found }));
                 }
             },
-            1 => Noise::Diagonal(numbers("NOIS")?),
-            2 => Noise::Full(numbers("NOIS")?),
+            1 => Noise::Diagonal(floats("NOIS")?),
+            2 => Noise::Full(floats("NOIS")?),
             value => return Err(BlobError::Unknown { field: "noise", value }),
         };
         let selection = match u8_at(bytes, 18) {
             0 => Selection::Singleton,
-            1 => Selection::Independent { precision: numbers("SELP")?, offset: numbers("SELO")? },
-            2 => Selection::Cosine { scale: numbers("SELO")? },
+            1 => Selection::Independent { precision: floats("SELP")?, offset: floats("SELO")? },
+            2 => Selection::Cosine { scale: floats("SELO")? },
             3 => Selection::Bound,
             value => return Err(BlobError::Unknown { field: "selection", value }),
         };
@@ -192,10 +197,10 @@ impl<'a> Blob<'a> {
             (value, _) => return Err(BlobError::Unknown { field: "states", value }),
         };
         let table = match states {
-            States::Table => Some(StateTable { records: numbers("STAT")?, full_slab: slab == Slab::Full }),
+            States::Table => Some(StateTable { records: floats("STAT")?, full_slab: slab == Slab::Full }),
             States::Adaptive { .. } | States::Subsets => None,
         };
-        let of_slab = |tag| if kind.has_slab() { numbers(tag) } else { Ok(&[][..]) };
+        let of_slab = |tag| if kind.has_slab() { floats(tag) } else { Ok(&[][..]) };
         let model = Model::new(Model {
             shape: Shape {
                 kind,
@@ -207,27 +212,27 @@ impl<'a> Blob<'a> {
                 states,
             },
             dictionary: match width {
-                None => Dictionary::Float(numbers("DICT")?),
+                None => Dictionary::Float(floats("DICT")?),
                 Some(width) => {
-                    let (words, scales) = (sections.words("DICT")?, numbers("DSCL")?);
+                    let (words, scales) = (sections.words("DICT")?, floats("DSCL")?);
                     Dictionary::Integer(Integers { width, words, scales, peak: 0 })
                 }
             },
             noise,
-            prior_logit: numbers("PRIO")?,
+            prior_logit: floats("PRIO")?,
             slab_mean: of_slab("MEAN")?,
             slab_precision: of_slab("PREC")?,
-            gram_diagonal: numbers("GDIA")?,
+            gram_diagonal: floats("GDIA")?,
             score_offset: of_slab("SOFF")?,
-            gram: if sections.find("GRAM").is_some() { Some(numbers("GRAM")?) } else { None },
+            gram: if sections.find("GRAM").is_some() { Some(floats("GRAM")?) } else { None },
             selection,
             table,
             fixed: sections.find("FIXD").map(bytes::fixed_latents).transpose()?,
+            is_transformed: sections.find("fram").is_some_and(frame::is_transform),
             log_norm: f32::from_bits(u32_at(bytes, 36)),
         })
         .map_err(BlobError::Model)?;
-        let text = sections.find("prov").unwrap_or(&[]);
-        let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
+        let provenance = sections.find("prov").unwrap_or(&[]);
         let (revision, len) = (u16_at(bytes, 6), bytes.len());
         if !STREAM {
             let groups = Groups::unnamed(model.shape.latents, false);
@@ -238,8 +243,8 @@ impl<'a> Blob<'a> {
         let gains = match (form, sections.find("gain")) {
             (_, None) => &[],
             (Form::Transform { bins, .. }, Some(_)) => {
-                let gains = numbers("gain")?;
-                positive("gain", gains, bins as usize).map_err(BlobError::Model)?;
+                let gains = floats("gain")?;
+                numbers("gain", gains, bins as usize, Sign::Positive).map_err(BlobError::Model)?;
                 gains
             }
             _ => return Err(BlobError::Model(ModelError::Unfit { field: "gain" })),
@@ -277,9 +282,9 @@ impl<'a> Blob<'a> {
         self.revision
     }
 
-    /// Where the model came from, in the words of whoever made it.
+    /// Where the model came from, in the words of whoever made it; nothing where that is no UTF-8.
     pub fn provenance(&self) -> &'a str {
-        self.provenance
+        core::str::from_utf8(self.provenance).unwrap_or_default()
     }
 
     /// How data becomes points, if the model says so.
@@ -305,7 +310,7 @@ impl<'a> Blob<'a> {
 }
 
 /// Magic, version, length, checksum: the blob without bytes that may follow it in flash.
-fn whole(bytes: &[u8]) -> Result<&[u8], BlobError> {
+pub(crate) fn whole(bytes: &[u8]) -> Result<&[u8], BlobError> {
     if bytes.len() < HEADER_LEN {
         return Err(BlobError::Truncated { needed: HEADER_LEN, found: bytes.len() });
     }
@@ -331,7 +336,7 @@ fn whole(bytes: &[u8]) -> Result<&[u8], BlobError> {
 
 /// The section table, every entry of which was checked.
 #[derive(Clone, Copy)]
-struct Sections<'a> {
+pub(crate) struct Sections<'a> {
     bytes: &'a [u8],
     table: &'a [u8],
 }
@@ -340,7 +345,8 @@ const KNOWN: [&str; 13] =
     ["DICT", "DSCL", "NOIS", "PRIO", "MEAN", "PREC", "GDIA", "SOFF", "GRAM", "SELP", "SELO", "STAT", "FIXD"];
 
 impl<'a> Sections<'a> {
-    fn new(bytes: &'a [u8]) -> Result<Self, BlobError> {
+    /// `known` are the tags that are understood, beside those that begin with a lower-case letter.
+    pub(crate) fn new(bytes: &'a [u8], known: &[&str]) -> Result<Self, BlobError> {
         let count = u32_at(bytes, 40) as usize;
         let end = count.checked_mul(ENTRY_LEN).and_then(|len| len.checked_add(HEADER_LEN));
         let Some(table) = end.and_then(|end| bytes.get(HEADER_LEN..end)) else {
@@ -355,8 +361,8 @@ impl<'a> Sections<'a> {
             if end.is_none() || offset < HEADER_LEN + table.len() || !offset.is_multiple_of(ALIGN) {
                 return Err(BlobError::Section { tag });
             }
-            let known = KNOWN.iter().any(|known| known.as_bytes() == tag);
-            if !known && !tag.first().is_some_and(u8::is_ascii_lowercase) {
+            let is_known = known.iter().any(|known| known.as_bytes() == tag);
+            if !is_known && !tag.first().is_some_and(u8::is_ascii_lowercase) {
                 return Err(BlobError::UnknownSection { tag });
             }
             let mut earlier = table.chunks_exact(ENTRY_LEN).take(index);
@@ -367,15 +373,15 @@ impl<'a> Sections<'a> {
         Ok(sections)
     }
 
-    fn find(&self, tag: &str) -> Option<&'a [u8]> {
+    pub(crate) fn find(&self, tag: &str) -> Option<&'a [u8]> {
         let entry = self.table.chunks_exact(ENTRY_LEN).find(|entry| entry.starts_with(tag.as_bytes()))?;
         let (offset, len) = (u32_at(entry, 4) as usize, u32_at(entry, 8) as usize);
         self.bytes.get(offset..offset.checked_add(len)?)
     }
 
-    fn floats(&self, tag: &'static str) -> Result<&'a [f32], BlobError> {
+    pub(crate) fn floats(&self, tag: &'static str) -> Result<&'a [f32], BlobError> {
         let bytes = self.find(tag).ok_or(BlobError::MissingSection { tag })?;
-        floats(bytes).ok_or(BlobError::SectionLength { tag })
+        bytes::floats(bytes).ok_or(BlobError::SectionLength { tag })
     }
 
     fn words(&self, tag: &'static str) -> Result<&'a [u32], BlobError> {

@@ -64,7 +64,6 @@ mod tests;
 mod walk;
 
 use crate::counts::Count;
-use crate::inference::State;
 use crate::memory::Memory;
 use crate::model::{
     FixedLatent, MAX_FIXED_ACTIVE as MAX_ACTIVE, MAX_FIXED_SELECTED as MAX_SELECTED, Model, Shape, States,
@@ -72,6 +71,7 @@ use crate::model::{
 use crate::numeric::math::Real;
 use crate::numeric::slices::span_mut;
 use crate::numeric::words::{Record, integers_mut, records_mut, words_mut};
+use crate::state::State;
 use crate::{memory, states};
 use factors::{Factors, factorize};
 use heapless::Vec;

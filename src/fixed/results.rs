@@ -99,7 +99,7 @@ pub(super) fn conclude<T: Real>(
     others: &Others,
     memory: &mut Memory<'_, T>,
     order: &[u16],
-    state: &mut crate::inference::State<T>,
+    state: &mut crate::state::State<T>,
 ) {
     let (mut sum, mut best_weight, mut best_outside) = (i64::from(walk.total), walk.best_weight, None);
     if !others.is_empty {
@@ -146,7 +146,7 @@ pub(super) fn conclude<T: Real>(
 }
 
 /// Takes ln of the sum over all states, relative to the empty one.
-fn tell<T: Real>(model: &Model<'_, T>, log_total: T, state: &mut crate::inference::State<T>) {
+fn tell<T: Real>(model: &Model<'_, T>, log_total: T, state: &mut crate::state::State<T>) {
     // States are visited relative to the same.
     state.anchor = Joint::new(-(T::HALF * state.energy));
     state.log_total = log_total;
@@ -160,7 +160,7 @@ fn note_best<T: Real>(
     outside: Option<u16>,
     memory: &mut Memory<'_, T>,
     order: &[u16],
-    state: &mut crate::inference::State<T>,
+    state: &mut crate::state::State<T>,
 ) {
     state.map.clear();
     if let Some(latent) = outside {
@@ -220,7 +220,7 @@ pub(super) fn conclude_search<T: Real>(
     candidates: &[Candidate],
     results: Results<'_, T>,
     map_values: &mut [T],
-    state: &mut crate::inference::State<T>,
+    state: &mut crate::state::State<T>,
 ) {
     let Results { activity, mean, variance } = results;
     for ((activity, mean), variance) in activity.iter_mut().zip(&mut *mean).zip(&mut *variance) {

@@ -8,7 +8,7 @@ use super::tableau::{Candidate, Cell, Tableau, View};
 use super::{LOG_DIGITS, NEGLIGIBLE, ONE_BIT, ROOT_BITS};
 use crate::capacity::MAX_CANDIDATES;
 use crate::counts::Count;
-use crate::posterior::Path;
+use crate::states::tableau::Path;
 use heapless::Vec;
 
 /// sqrt(log2 e), the deviation of a latent by itself, Q30, and its square.

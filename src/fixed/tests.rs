@@ -109,6 +109,7 @@ impl<T: Real> Numbers<T> {
             selection: Selection::Singleton,
             table: None,
             fixed: Some(&self.fixed),
+            is_transformed: false,
             log_norm: T::ZERO,
         };
         Model::new(parts).unwrap()

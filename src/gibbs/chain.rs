@@ -8,7 +8,7 @@ use crate::memory::Candidate;
 use crate::numeric::math::Real;
 use crate::numeric::rng::Rng;
 use crate::numeric::slices::set;
-use crate::posterior::Path;
+use crate::states::tableau::Path;
 
 /// Sweeps after which running sums are made anew, so that rounding errors do not add up.
 pub(crate) const REFRESH: u32 = 32;

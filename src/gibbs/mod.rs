@@ -28,7 +28,6 @@ mod start;
 mod tally;
 
 use crate::engine::Gibbs;
-use crate::inference::{State, tableau};
 use crate::kinds::Family;
 use crate::memory::{Candidate, Memory};
 use crate::model::Model;
@@ -36,8 +35,9 @@ use crate::numeric::math::Real;
 use crate::numeric::rng::Rng;
 use crate::numeric::slices::{at, exchange};
 use crate::numeric::words::records_mut;
-use crate::posterior::{Path, Results};
-use crate::states::tableau::{Latents, Tableau};
+use crate::posterior::Results;
+use crate::state::{State, tableau};
+use crate::states::tableau::{Latents, Path, Tableau};
 use chain::{Best, Chains};
 use linear::Linear;
 use maximal::Maximal;
@@ -104,7 +104,7 @@ fn linear<T: Real>(
 ) {
     let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
     let energy = state.energy;
-    gather(&mut tableau, memory.projection, energy);
+    tableau.begin(memory.projection, energy);
     let (n, max_active) = (tableau.len(), usize::from(settings.max_active));
     let Memory { gram, links, projection, values, map_values, second, .. } = memory;
     let links = records_mut(links);
@@ -128,15 +128,6 @@ fn linear<T: Real>(
     let Tableau { latents, candidates, .. } = tableau;
     let results = Results { activity: memory.activity, mean: memory.mean, variance: memory.variance };
     (_, state.sound) = tally.conclude(latents, candidates, model.shape.kind.has_slab(), results);
-}
-
-/// The tableau of the selected latents, all off.
-fn gather<T: Real>(tableau: &mut Tableau<'_, T>, projection: &[T], energy: T) {
-    let latents = tableau.latents.clone();
-    tableau.clear(-(T::HALF * energy));
-    for &latent in &latents {
-        tableau.append(latent, at(projection, usize::from(latent)));
-    }
 }
 
 /// The prior of the selected latents, where there is no tableau.

@@ -3,9 +3,8 @@
 use super::chain::{Given, Sampler, odds};
 use super::linear::Linear;
 use super::maximal::Maximal;
-use super::{gather, priors};
+use super::priors;
 use crate::error::Error;
-use crate::inference::tableau;
 use crate::kinds::Family;
 use crate::memory::Memory;
 use crate::model::Model;
@@ -13,6 +12,7 @@ use crate::numeric::math::Real;
 use crate::numeric::normal::mills;
 use crate::numeric::slices::at;
 use crate::numeric::words::records_mut;
+use crate::state::tableau;
 use crate::states::tableau::{Joint, Latents};
 
 /// The distribution of one latent given all others: see [`crate::Inference::conditional`].
@@ -63,7 +63,7 @@ pub(crate) fn conditional<T: Real>(
     }
     let origin = Joint::new(T::ZERO);
     let mut tableau = tableau!(model, memory, &mut latents, T::ZERO, origin, 0u16);
-    gather(&mut tableau, memory.projection, T::ZERO);
+    tableau.begin(memory.projection, T::ZERO);
     let links = records_mut(memory.links);
     let mut sampler = Linear::new(&mut tableau, memory.gram, links, memory.projection, (T::ZERO, 0));
     (1..others.len()).for_each(|p| sampler.set(p, Some(value(p))));

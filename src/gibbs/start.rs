@@ -12,8 +12,8 @@
 use super::chain::Sampler;
 use crate::numeric::math::Real;
 use crate::numeric::rng::Rng;
-use crate::posterior::Path;
 use crate::states::table::each_path;
+use crate::states::tableau::Path;
 
 /// Latents that a greedy start switches, at most. Each costs no more than two sweeps.
 pub(crate) const CLIMBS: u32 = 16;

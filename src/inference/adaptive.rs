@@ -1,44 +1,26 @@
 //! One sample by adaptive states: reference, search, results.
 
-use super::State;
 use crate::memory::Memory;
 use crate::model::Model;
 use crate::numeric::math::Real;
-use crate::numeric::slices::at;
-use crate::posterior::{Path, Results, Sums};
+use crate::posterior::{Results, Sums};
+use crate::state::{State, tableau};
 use crate::states::reference::{Scratch, refer};
-use crate::states::search::{Room, revisit, search};
-use crate::states::tableau::PASSES;
-
-/// The tableau over memory, as the state says it is.
-macro_rules! tableau {
-    ($model:expr, $memory:expr, $latents:expr, $energy:expr, $joint:expr, $on:expr) => {
-        $crate::states::tableau::Tableau {
-            model: $model,
-            sample: $memory.sample,
-            weighted: $memory.weighted,
-            latents: $latents,
-            candidates: $crate::numeric::words::records_mut($memory.candidates),
-            pairs: $memory.pairs,
-            column: $memory.column,
-            maxima: $memory.maxima,
-            joint: $joint,
-            is_loud: $crate::states::tableau::is_loud($energy),
-            count: usize::from($on),
-            glance: None,
-            glanced: $memory.glance,
-        }
-    };
-}
-pub(crate) use tableau;
+use crate::states::search::{Room, reach, revisit, search};
+use crate::states::tableau::{Latents, PASSES, Path, Tableau};
 
 /// Candidates, and the tableau at the reference.
 #[inline(never)]
 pub(super) fn select<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
     let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
     tableau.clear(-(T::HALF * state.energy));
-    let best = &mut *memory.variance;
-    let scratch = Scratch { projection: memory.projection, seen: memory.mean, gains: memory.activity, best };
+    let scratch = Scratch {
+        projection: memory.projection,
+        seen: memory.mean,
+        gains: memory.activity,
+        best: Latents::new(),
+        best_gains: memory.variance,
+    };
     refer(&mut tableau, scratch);
     (state.joint, state.on) = (tableau.joint, tableau.count as u16);
 }
@@ -58,9 +40,10 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
         let mut sums = Sums::new(tableau.joint, memory.second, &mut state.map, memory.map_values);
         let (expanded, waiting) = (&mut *memory.expanded, &mut *memory.waiting);
         let room = Room { expanded, waiting, waiting_weights: memory.waiting_weights };
-        state.expanded = search(&mut tableau, room, &mut sums, max_active) as u16;
-        tableau.look_back();
-        if !tableau.may_refine() || pass == PASSES || tableau.is_reference(sums.map()) {
+        sums.reach(reach(room.waiting.len()));
+        let expand = |tableau: &mut Tableau<'_, T>, is_new, counted| sums.expand(tableau, is_new, counted);
+        state.expanded = search(&mut tableau, room, max_active, expand) as u16;
+        if !tableau.may_refine() || pass == PASSES || sums.is_settled(&tableau) {
             break sums;
         }
         pass += 1;
@@ -71,8 +54,10 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
     (state.anchor, state.log_total) = sums.log_total();
     state.evidence = model.log_norm + (state.anchor.ln() + state.log_total);
     let family = tableau.family();
-    for values in [&mut *memory.activity, memory.mean, memory.variance] {
-        values.fill(T::ZERO);
+    if tableau.len() < model.shape.latents {
+        for values in [&mut *memory.activity, memory.mean, memory.variance] {
+            values.fill(T::ZERO);
+        }
     }
     let results = Results { activity: memory.activity, mean: memory.mean, variance: memory.variance };
     state.sound = sums.conclude(tableau.latents, tableau.candidates, family, results);
@@ -80,12 +65,8 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
 
 /// The tableau of the same candidates, all off, where it was one of integers.
 pub(super) fn begin_anew<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
-    let latents = state.latents.clone();
     let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
-    tableau.clear(-(T::HALF * state.energy));
-    for &latent in &latents {
-        tableau.append(latent, at(memory.projection, usize::from(latent)));
-    }
+    tableau.begin(memory.projection, state.energy);
     (state.joint, state.on) = (tableau.joint, 0);
 }
 

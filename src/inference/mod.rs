@@ -1,12 +1,7 @@
 //! One sample through all stages: project, select, posterior.
 
 mod adaptive;
-mod state;
 mod subsets;
-
-pub(crate) use adaptive::tableau;
-pub(crate) use state::Held;
-pub use state::State;
 
 use crate::counts::Count;
 use crate::engine::Engine;
@@ -19,10 +14,11 @@ use crate::memory::{Detail, Memory, Method, arena_len};
 use crate::model::{Model, States};
 use crate::numeric::math::Real;
 use crate::numeric::slices::copy;
-use crate::posterior::Path;
 use crate::project::{project_sample, weigh};
 use crate::select::scores::score;
 use crate::select::top;
+use crate::state::{Held, State};
+use crate::states::tableau::Path;
 
 /// Inference for one stream of samples: a model, an engine, and a state with its memory.
 ///
@@ -73,8 +69,12 @@ pub struct Estimate<'e, T> {
 
 impl<'m, T: Real> Inference<'m, T> {
     /// Puts a model and memory of [`arena_len`] numbers together. Kinds that can only be sampled are, with the settings of
-    /// [`Engine::of_kind`].
+    /// [`Engine::of_kind`]. A model whose points are coefficients of a transform is refused: samples mean nothing to it, and
+    /// [`crate::stream::Stream`] makes its points of them. The other constructors take it, for coefficients made elsewhere.
     pub fn new(model: Model<'m, T>, memory: &'m mut [T]) -> Result<Self, Error> {
+        if model.is_transformed {
+            return Err(Error::Transformed);
+        }
         Self::with_detail(model, memory, Detail::Marginals)
     }
 

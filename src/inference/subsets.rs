@@ -1,27 +1,17 @@
 //! One sample by the papers' sets of states: the walk on the tableau, or the table of states.
 
-use super::State;
-use super::adaptive::tableau;
 use crate::features::DETAIL;
 use crate::memory::Memory;
 use crate::model::{Model, States};
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, copy, set, span_mut};
-use crate::posterior::{Outside, Path, Pulls, Results, Sums};
+use crate::posterior::{Outside, Pulls, Results, Sums};
 use crate::project::project_some;
 use crate::select::scores::singleton_scores;
+use crate::state::{State, tableau};
 use crate::states::subsets::walk;
 use crate::states::table::{Tabled, each_path, sort};
-use crate::states::tableau::{Joint, PASSES, Tableau};
-
-/// The tableau of the selected latents, all off.
-fn gather<T: Real>(tableau: &mut Tableau<'_, T>, projection: &[T], energy: T) {
-    let latents = tableau.latents.clone();
-    tableau.clear(-(T::HALF * energy));
-    for &latent in &latents {
-        tableau.append(latent, at(projection, usize::from(latent)));
-    }
-}
+use crate::states::tableau::{Joint, PASSES, Path, Tableau};
 
 /// The posterior over all of them.
 pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
@@ -38,7 +28,7 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
 fn by_walk<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
     let energy = state.energy;
     let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
-    gather(&mut tableau, memory.projection, energy);
+    tableau.begin(memory.projection, energy);
     tableau.settle(model.shape.max_active);
     // A loud sample whose best state turns out to be another than the reference is looked at again from there.
     let mut pass = 1;
@@ -48,11 +38,11 @@ fn by_walk<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mu
         walk(&mut tableau, memory.levels, |tableau, is_reference, children| {
             sums.expand(tableau, is_reference, children);
         });
-        if !tableau.may_refine() || pass == PASSES || tableau.is_reference(sums.map()) {
+        if !tableau.may_refine() || pass == PASSES || sums.is_settled(&tableau) {
             break sums;
         }
         pass += 1;
-        gather(&mut tableau, memory.projection, energy);
+        tableau.begin(memory.projection, energy);
         tableau.turn_to(&state.map);
     };
     let family = tableau.family();
@@ -68,7 +58,7 @@ fn by_walk<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mu
 /// What a table of states needs of the sample: G, a reference if it is loud, and its residual, in `column`. Returns the log
 /// joint of that residual.
 fn refer<T: Real>(tableau: &mut Tableau<'_, T>, gram: &mut [T], projection: &[T], energy: T) -> T {
-    gather(tableau, projection, energy);
+    tableau.begin(projection, energy);
     copy(gram, tableau.pairs);
     let n = tableau.len();
     if !tableau.is_loud {
@@ -128,7 +118,6 @@ fn by_table<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &m
         pulls.first.fill(T::ZERO);
         pulls.second.fill(T::ZERO);
     }
-    let mut scale = T::ONE;
     each_path(tabled.latents.len(), model.shape.max_active, |path| {
         let mut path = path_of(path);
         sort(&mut path, tabled.latents);
@@ -150,10 +139,9 @@ fn by_table<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &m
     let mut results = Results { activity: memory.activity, mean: memory.mean, variance: memory.variance };
     outside.add(-(T::HALF * energy), &mut sums, candidates, &mut results);
     if has_pulls {
-        scale = sums.scale();
+        let scale = sums.scale();
         [&mut *pulls.first, pulls.second].into_iter().flatten().for_each(|sum| *sum *= scale);
     }
-    let _ = scale;
     (state.anchor, state.log_total) = sums.log_total();
     state.evidence = model.log_norm + (state.anchor.ln() + state.log_total);
     state.sound = sums.conclude(latents, candidates, family, results);
@@ -201,7 +189,7 @@ pub(super) fn each_state<T: Real>(
                 let _ = reference.push(latent); // no more than may be on
             }
         }
-        gather(&mut tableau, memory.projection, energy);
+        tableau.begin(memory.projection, energy);
         match tableau.may_refine() && !was_fixed {
             true => tableau.turn_to(&reference),
             false => tableau.settle(model.shape.max_active),

@@ -4,7 +4,7 @@ use super::{
     Dictionary, Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States,
 };
 use crate::capacity::{MAX_ACTIVE, MAX_CANDIDATES, MAX_EXPANSIONS, MAX_SELECTED};
-use crate::features::{FIXED, INTEGERS, left_out};
+use crate::features::{FIXED, INTEGERS, SUBSETS, left_out};
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, lower_row};
 
@@ -40,7 +40,9 @@ impl Shape {
                 return Err(ModelError::Unfit { field: "singletons" });
             }
             // Those of sampled kinds are never looked at one by one.
-            States::Subsets | States::Table if self.states() > MAX_STATES && !self.kind.is_sampled() => {
+            States::Subsets | States::Table
+                if SUBSETS && self.states() > MAX_STATES && !self.kind.is_sampled() =>
+            {
                 return Err(ModelError::TooManyStates);
             }
             States::Adaptive { .. } | States::Subsets | States::Table => {}
@@ -57,63 +59,70 @@ impl<'a, T: Real> Model<'a, T> {
     /// Checks sizes, capacities, finiteness and ranges of all parts; a model that passes cannot
     /// make inference panic, run out of bounds or run forever.
     pub fn new(mut parts: Model<'a, T>) -> Result<Self, ModelError> {
-        if let Some(feature) = left_out(&parts) {
-            return Err(ModelError::LeftOut { feature });
+        if let Some(features) = left_out(&parts) {
+            return Err(ModelError::LeftOut { features });
         }
         parts.shape.check()?;
         let Shape { kind, dims: d, latents: h, .. } = parts.shape;
         // Checked products: on a 32-bit device D x H may not fit.
         let panels = h.div_ceil(PANEL).checked_mul(PANEL).and_then(|h| h.checked_mul(d));
         let Some(panels) = panels else { return Err(ModelError::Size { field: "dims" }) };
-        match &mut parts.dictionary {
-            Dictionary::Float(packed) => {
-                numbers("dictionary", packed, panels)?;
-                if kind.is_non_negative() {
-                    not_negative("dictionary", packed)?;
-                }
-            }
-            Dictionary::Integer(integers) if INTEGERS => {
-                *integers = integers.checked(d, h, kind.is_non_negative())?
-            }
-            Dictionary::Integer(_) => {}
+        if let (Dictionary::Integer(integers), true) = (&mut parts.dictionary, INTEGERS) {
+            *integers = integers.checked(d, h, kind.is_non_negative())?;
         }
-        numbers("prior", parts.prior_logit, h)?;
         let full_noise = matches!(parts.noise, Noise::Full(_));
         if kind.is_maximal() && full_noise {
             return Err(ModelError::Unfit { field: "noise" });
         }
-        let slab = if kind.has_slab() { h } else { 0 };
-        numbers("slab_mean", parts.slab_mean, slab)?;
-        positive("slab_cov", parts.slab_precision, slab)?;
-        numbers("gram_diagonal", parts.gram_diagonal, h)?;
-        not_negative("gram_diagonal", parts.gram_diagonal)?;
-        numbers("score_offset", parts.score_offset, slab)?;
-        if let Some(gram) = parts.gram {
-            let Some(len) = h.checked_mul(h + 1) else { return Err(ModelError::Size { field: "gram" }) };
-            numbers("gram", gram, len / 2)?;
-        } else if full_noise {
+        let Some(pairs) = h.checked_mul(h + 1) else { return Err(ModelError::Size { field: "gram" }) };
+        if parts.gram.is_none() && full_noise {
             // Without it every entry would cost D^2 multiply-adds per sample.
             return Err(ModelError::Size { field: "gram" });
         }
-        match parts.noise {
-            Noise::Shared(precision) => positive("noise", &[precision], 1)?,
-            Noise::Diagonal(precisions) => positive("noise", precisions, d)?,
-            Noise::Full(factor) => {
-                let Some(len) = d.checked_mul(d + 1) else { return Err(ModelError::Size { field: "noise" }) };
-                numbers("noise", factor, len / 2)?;
-                if let Some(index) = (0..d).find(|&i| !(at(lower_row(factor, i), i) > T::ZERO)) {
-                    return Err(ModelError::Range { field: "noise", index });
-                }
+        let Some(factor) = d.checked_mul(d + 1) else { return Err(ModelError::Size { field: "noise" }) };
+        let slab = if kind.has_slab() { h } else { 0 };
+        let sign = if kind.is_non_negative() { Sign::NotNegative } else { Sign::Any };
+        let dictionary = match parts.dictionary {
+            Dictionary::Float(packed) => ("dictionary", packed, panels, sign),
+            Dictionary::Integer(_) => ("dictionary", &[][..], 0, sign),
+        };
+        let precision;
+        let noise = match parts.noise {
+            Noise::Shared(shared) => {
+                precision = [shared];
+                ("noise", &precision[..], 1, Sign::Positive)
             }
+            Noise::Diagonal(precisions) => ("noise", precisions, d, Sign::Positive),
+            Noise::Full(packed) => ("noise", packed, factor / 2, Sign::Any),
+        };
+        let log_norm = [parts.log_norm];
+        for (field, values, expected, sign) in [
+            dictionary,
+            ("prior", parts.prior_logit, h, Sign::Any),
+            ("slab_mean", parts.slab_mean, slab, Sign::Any),
+            ("slab_cov", parts.slab_precision, slab, Sign::Positive),
+            ("gram_diagonal", parts.gram_diagonal, h, Sign::NotNegative),
+            ("score_offset", parts.score_offset, slab, Sign::Any),
+            ("gram", parts.gram.unwrap_or(&[]), parts.gram.map_or(0, |_| pairs / 2), Sign::Any),
+            noise,
+            ("log_norm", &log_norm[..], 1, Sign::Any),
+        ] {
+            numbers(field, values, expected, sign)?;
+        }
+        if let Noise::Full(factor) = parts.noise
+            && let Some(index) = (0..d).find(|&i| !(at(lower_row(factor, i), i) > T::ZERO))
+        {
+            return Err(ModelError::Range { field: "noise", index });
         }
         match parts.selection {
             Selection::Singleton => {}
             Selection::Independent { precision, offset } if kind == Kind::Gsc => {
-                numbers("selection_precision", precision, panels)?;
-                not_negative("selection_precision", precision)?;
-                numbers("selection_offset", offset, h)?;
+                numbers("selection_precision", precision, panels, Sign::NotNegative)?;
+                numbers("selection_offset", offset, h, Sign::Any)?;
             }
-            Selection::Cosine { scale } if kind != Kind::Gsc => numbers("selection_scale", scale, h)?,
+            Selection::Cosine { scale } if kind != Kind::Gsc => {
+                numbers("selection_scale", scale, h, Sign::Any)?
+            }
             Selection::Bound if kind.is_non_negative() && !kind.has_slab() && !full_noise => {}
             _ => return Err(ModelError::Unfit { field: "selection" }),
         }
@@ -121,7 +130,6 @@ impl<'a, T: Real> Model<'a, T> {
         if FIXED {
             parts.check_fixed()?;
         }
-        numbers("log_norm", &[parts.log_norm], 1)?;
         Ok(parts)
     }
 
@@ -129,9 +137,9 @@ impl<'a, T: Real> Model<'a, T> {
     pub(super) fn check_states(&self) -> Result<(), ModelError> {
         let Shape { kind, latents, max_active, .. } = self.shape;
         match (self.shape.states, self.table) {
-            (States::Table, Some(table)) if kind == Kind::Gsc => {
+            (States::Table, Some(table)) if SUBSETS && kind == Kind::Gsc => {
                 match StateTable::<T>::len(latents, max_active, table.full_slab) {
-                    Some(len) => numbers("states", table.records, len),
+                    Some(len) => numbers("states", table.records, len, Sign::Any),
                     None => Err(ModelError::Size { field: "states" }),
                 }
             }
@@ -145,33 +153,37 @@ impl<'a, T: Real> Model<'a, T> {
     }
 }
 
-/// As many numbers as the shape says, all of them finite.
-fn numbers<T: Real>(field: &'static str, values: &[T], expected: usize) -> Result<(), ModelError> {
-    if values.len() != expected {
-        return Err(ModelError::Length { field, expected, found: values.len() });
-    }
-    match values.iter().position(|v| !v.is_finite()) {
-        Some(index) => Err(ModelError::NotFinite { field, index }),
-        None => Ok(()),
-    }
+/// What numbers may be, beside finite.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Sign {
+    Any,
+    NotNegative,
+    Positive,
 }
 
-/// [`numbers`] that are also above zero.
-pub(crate) fn positive<T: Real>(
+/// Refuses anything but as many numbers as the shape says, all of them finite and of this sign.
+#[inline(never)]
+pub(crate) fn numbers<T: Real>(
     field: &'static str,
     values: &[T],
     expected: usize,
+    sign: Sign,
 ) -> Result<(), ModelError> {
-    numbers(field, values, expected)?;
-    match values.iter().position(|&v| !(v > T::ZERO)) {
-        Some(index) => Err(ModelError::Range { field, index }),
-        None => Ok(()),
+    if values.len() != expected {
+        return Err(ModelError::Length { field, expected, found: values.len() });
     }
-}
-
-fn not_negative<T: Real>(field: &'static str, values: &[T]) -> Result<(), ModelError> {
-    match values.iter().position(|&v| v < T::ZERO) {
-        Some(index) => Err(ModelError::Range { field, index }),
-        None => Ok(()),
+    for (index, &value) in values.iter().enumerate() {
+        if !value.is_finite() {
+            return Err(ModelError::NotFinite { field, index });
+        }
+        let is_allowed = match sign {
+            Sign::Any => true,
+            Sign::NotNegative => value >= T::ZERO,
+            Sign::Positive => value > T::ZERO,
+        };
+        if !is_allowed {
+            return Err(ModelError::Range { field, index });
+        }
     }
+    Ok(())
 }

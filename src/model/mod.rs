@@ -20,7 +20,7 @@ use crate::numeric::slices::{at, span, triangle};
 
 pub use crate::error::ModelError;
 pub use crate::kinds::Kind;
-pub(crate) use check::positive;
+pub(crate) use check::{Sign, numbers};
 pub use dictionary::{Dictionary, Integers, QUAD, Width};
 pub(crate) use dictionary::{float_column, float_columns, with_column};
 pub use fixed::FixedLatent;
@@ -185,6 +185,8 @@ pub struct Model<'a, T> {
     pub table: Option<StateTable<'a, T>>,
     /// Where samples are inferred in integers: the latents as such.
     pub fixed: Option<&'a [FixedLatent]>,
+    /// Whether points are coefficients of a transform, which a stream makes of samples, rather than samples.
+    pub is_transformed: bool,
     /// -D/2 ln(2 pi) - 1/2 ln det Sigma + sum_h ln(1 - pi_h).
     pub log_norm: T,
 }
@@ -210,7 +212,7 @@ impl<'a, T: Real> Model<'a, T> {
         self.check_states()?;
         self.fixed = self.fixed.filter(|_| self.shape.fits_integers());
         match left_out(&self) {
-            Some(feature) => Err(ModelError::LeftOut { feature }),
+            Some(features) => Err(ModelError::LeftOut { features }),
             None => Ok(self),
         }
     }

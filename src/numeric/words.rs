@@ -9,6 +9,7 @@ use super::math::Real;
 ///
 /// # Safety
 /// Only [`record`] and [`integer_record`] implement it: `repr(C)`, and every field is a `T`.
+// SAFETY: a promise, not a use: whoever implements it makes sure of the above.
 pub(crate) unsafe trait Record<T>: Copy {
     /// Fields.
     const LEN: usize;

@@ -16,31 +16,24 @@
 //!
 //! Work: |A| operations for each neighbour that shows; (|A| + 1)^2 with second moments.
 
+mod marginals;
 mod outside;
 mod pulls;
+mod second;
 
+pub(crate) use marginals::{Results, marginal};
 pub(crate) use outside::Outside;
 pub(crate) use pulls::Pulls;
+use second::add_both;
 
-use crate::capacity::MAX_ACTIVE;
 use crate::counts::Count;
 use crate::features::DETAIL;
 use crate::kinds::Family;
 use crate::memory::Candidate;
 use crate::numeric::math::Real;
-use crate::numeric::slices::{at, exchange, lower_row, set, span, span_mut};
-use crate::states::tableau::{Joint, Latents, Tableau};
-use heapless::Vec;
-
-/// The latents of a state.
-pub(crate) type Path = Vec<u16, MAX_ACTIVE>;
-
-/// Where results go. (H each)
-pub(crate) struct Results<'x, T> {
-    pub activity: &'x mut [T],
-    pub mean: &'x mut [T],
-    pub variance: &'x mut [T],
-}
+use crate::numeric::slices::{at, lower_row, set, span, span_mut};
+use crate::states::search::Found;
+use crate::states::tableau::{Joint, Latents, Path, Tableau};
 
 /// Sums over the states so far, relative to the weight of the reference; by candidate they are in [`Candidate`].
 pub(crate) struct Sums<'x, T> {
@@ -49,6 +42,8 @@ pub(crate) struct Sums<'x, T> {
     floor: T,
     total: T,
     best_weight: T,
+    /// Weight of the state that was expanded first.
+    reference_weight: T,
     /// The best state: latents, and coefficients.
     map: &'x mut Path,
     map_values: &'x mut [T],
@@ -64,7 +59,16 @@ impl<'x, T: Real> Sums<'x, T> {
             second.fill(T::ZERO);
         }
         let floor = T::NEGLIGIBLE;
-        Self { anchor, floor, total: T::ZERO, best_weight: T::ZERO, map, map_values, second }
+        Self {
+            anchor,
+            floor,
+            total: T::ZERO,
+            reference_weight: T::ZERO,
+            best_weight: T::ZERO,
+            map,
+            map_values,
+            second,
+        }
     }
 
     /// Passes by no state that is less than so many nats below the anchor.
@@ -72,14 +76,9 @@ impl<'x, T: Real> Sums<'x, T> {
         self.floor = if -nats < self.floor { -nats } else { self.floor };
     }
 
-    /// The latents of the best state.
-    pub fn map(&self) -> &[u16] {
-        self.map
-    }
-
-    /// The largest weight so far.
-    pub fn best_weight(&self) -> T {
-        self.best_weight
+    /// Whether the best state is no more exact than what it was compared with: see [`Tableau::is_beside_reference`].
+    pub fn is_settled(&self, tableau: &Tableau<'_, T>) -> bool {
+        tableau.is_beside_reference(self.map, self.map_values)
     }
 
     /// Whether products of latents are asked for.
@@ -88,24 +87,24 @@ impl<'x, T: Real> Sums<'x, T> {
     }
 
     /// Adds the neighbours of the tableau's state by the flips in `counted`, one bit each, and the state itself if it `is_new`.
-    /// Their weights are left with the candidates. Returns what weights of before have to be multiplied with, 1 unless a state
-    /// was far above all.
-    pub fn expand(&mut self, tableau: &mut Tableau<'_, T>, is_new: bool, counted: u64) -> T {
+    /// Their weights are left with the candidates.
+    pub fn expand(&mut self, tableau: &mut Tableau<'_, T>, is_new: bool, counted: u64) -> Found<T> {
         let n = tableau.len();
         Count::Expanded.add(1);
         Count::ExpandedCells.add(n);
         let mut here =
             tableau.joint.relative() - self.anchor.relative() + (tableau.joint.base - self.anchor.base);
         let mut scale = T::ONE;
-        let highest = highest(span(tableau.candidates, 0, n), counted);
-        if here + highest > T::HEADROOM {
-            scale = self.lift(tableau.candidates, here + highest);
-            here = -highest;
+        let above = here + highest(span(tableau.candidates, 0, n), counted);
+        if above > T::HEADROOM {
+            scale = self.lift(tableau.candidates, above);
+            here -= above;
         }
         let ratio = tableau.joint.ratio / self.anchor.ratio;
         let mut mass = T::ZERO;
         if is_new {
             mass = here.exp() * ratio.sqrt();
+            self.reference_weight = mass;
             if mass > self.best_weight {
                 self.note(tableau, None, mass);
             }
@@ -132,15 +131,13 @@ impl<'x, T: Real> Sums<'x, T> {
         if let (weight, Some(i)) = best {
             self.note(tableau, Some(i), weight);
         }
-        if mass <= T::ZERO {
-            return scale;
-        }
         self.total += mass;
         match tableau.family() {
+            _ if mass <= T::ZERO => {}
             Family::Slab => self.add_slab(tableau, mass),
             Family::Binary | Family::Maximal => self.add_binary(tableau, mass),
         }
-        scale
+        Found { scale, best: self.best_weight, total: self.total, reference: self.reference_weight }
     }
 
     /// Makes a state that is far above the anchor the new one. Returns the factor for all weights so far.
@@ -190,11 +187,12 @@ impl<'x, T: Real> Sums<'x, T> {
     fn add_slab(&mut self, tableau: &mut Tableau<'_, T>, mass: T) {
         let n = tableau.len();
         Count::SlabCells.add(n);
-        let shown = span(tableau.candidates, 0, n).iter().filter(|candidate| candidate.weight > T::ZERO);
-        Count::Pairs.add(tableau.count * shown.count());
+        Count::Pairs.add(tableau.count * n);
         // Each latent by itself: in the state, and in those that its own flip leads to or from.
         for candidate in span_mut(tableau.candidates, 0, n) {
             let weight = candidate.weight;
+            candidate.push = weight * candidate.value;
+            candidate.spread = weight * candidate.inverse + candidate.push * candidate.value;
             let (on, off, x, variance) = match candidate.sign > T::ZERO {
                 true => (weight, mass - weight, candidate.value, candidate.inverse),
                 false => (mass - weight, weight, candidate.mean + candidate.seen, candidate.diagonal),
@@ -216,77 +214,17 @@ impl<'x, T: Real> Sums<'x, T> {
             tableau.gather(j);
             let (mut moved, mut spread) = (T::ZERO, T::ZERO);
             for (candidate, &s) in span(tableau.candidates, 0, n).iter().zip(&*tableau.column) {
-                let weight = candidate.weight;
-                if weight > T::ZERO {
-                    let step = s * candidate.value;
-                    moved -= weight * step;
-                    spread += weight * (s * s * candidate.inverse + step * step);
-                }
+                moved += s * candidate.push;
+                spread += s * s * candidate.spread;
             }
             if let Some(candidate) = tableau.candidates.get_mut(j) {
                 let away = candidate.mean + candidate.seen - candidate.reference;
-                candidate.first += moved;
-                candidate.square += (away + away) * moved + spread;
+                candidate.first -= moved;
+                candidate.square += spread - (away + away) * moved;
             }
         }
         if self.has_second() {
             self.add_second(tableau, mass);
-        }
-    }
-
-    /// The products of all candidates, as in the formula at the top.
-    #[inline(never)]
-    fn add_second(&mut self, tableau: &mut Tableau<'_, T>, mass: T) {
-        let n = tableau.len();
-        let coupling = |tableau: &Tableau<'_, T>, j: usize, i: usize| -> T {
-            let Some(candidate) = tableau.candidates.get(j) else { return T::ZERO };
-            match (candidate.sign < T::ZERO, i == j) {
-                (true, true) => candidate.diagonal,
-                (true, false) => -tableau.pair(j, i),
-                (false, is_own) => {
-                    if is_own {
-                        T::ONE
-                    } else {
-                        T::ZERO
-                    }
-                }
-            }
-        };
-        // (T e), in the scratch column.
-        for j in 0..n {
-            let mut sum = T::ZERO;
-            for i in 0..n {
-                let Some(&Candidate { weight, value, .. }) = tableau.candidates.get(i) else { return };
-                if weight > T::ZERO {
-                    sum += coupling(tableau, j, i) * (weight * value);
-                }
-            }
-            set(tableau.column, j, sum);
-        }
-        let kappa = |j: usize| if tableau.is_on(j) { tableau.coefficient(j) } else { T::ZERO };
-        for j in 0..n {
-            let (x, te, is_on) = (kappa(j), at(tableau.column, j), tableau.is_on(j));
-            for k in 0..=j {
-                let (other, te_other) = (kappa(k), at(tableau.column, k));
-                let spread = if is_on && tableau.is_on(k) { coupling(tableau, j, k) } else { T::ZERO };
-                let value = (spread + x * other) * mass + x * te_other + te * other;
-                add_both(self.second, n, j, k, value);
-            }
-        }
-        for i in 0..n {
-            let Some(&Candidate { weight, value, inverse, .. }) = tableau.candidates.get(i) else { return };
-            if !(weight > T::ZERO) {
-                continue;
-            }
-            let spread = weight * (inverse + value * value);
-            for j in 0..n {
-                let own = coupling(tableau, j, i) * spread;
-                if own != T::ZERO {
-                    for k in 0..=j {
-                        add_both(self.second, n, j, k, own * coupling(tableau, k, i));
-                    }
-                }
-            }
         }
     }
 
@@ -299,32 +237,8 @@ impl<'x, T: Real> Sums<'x, T> {
             candidate.on += on;
             candidate.off += off;
         }
-        if !self.has_second() {
-            return;
-        }
-        let known = |j: usize| {
-            let candidate = tableau.candidates.get(j);
-            candidate.map_or((false, T::ZERO), |candidate| (candidate.sign < T::ZERO, candidate.weight))
-        };
-        for j in 0..n {
-            let (is_on, weight) = known(j);
-            for k in 0..=j {
-                let (other_is_on, other_weight) = known(k);
-                let value = match (is_on, other_is_on) {
-                    _ if j == k => {
-                        if is_on {
-                            mass - weight
-                        } else {
-                            weight
-                        }
-                    }
-                    (true, true) => mass - weight - other_weight,
-                    (true, false) => other_weight,
-                    (false, true) => weight,
-                    (false, false) => T::ZERO,
-                };
-                add_both(self.second, n, j, k, value);
-            }
+        if self.has_second() {
+            self.add_products(tableau, mass);
         }
     }
 
@@ -405,45 +319,6 @@ impl<'x, T: Real> Sums<'x, T> {
     pub fn scale(&self) -> T {
         T::ONE / self.total
     }
-
-    /// What the sums say about the candidates; the best state in ascending order. Returns zero, or what is not where a result is
-    /// not finite.
-    pub fn conclude(
-        self,
-        latents: &Latents,
-        candidates: &[Candidate<T>],
-        family: Family,
-        results: Results<'_, T>,
-    ) -> T {
-        Count::Reported.add(latents.len());
-        let Results { activity, mean, variance } = results;
-        let scale = self.scale();
-        // Zero times what is not finite is not zero.
-        let mut sound = scale * T::ZERO;
-        for (&latent, candidate) in latents.iter().zip(candidates) {
-            let h = usize::from(latent);
-            let marginal = marginal(candidate, family == Family::Slab, scale);
-            set(activity, h, marginal.activity);
-            set(mean, h, marginal.mean);
-            set(variance, h, marginal.variance);
-            sound += (marginal.mean + marginal.variance) * T::ZERO;
-        }
-        if DETAIL {
-            self.second.iter_mut().for_each(|sum| *sum *= scale);
-        }
-        for end in (1..self.map.len()).rev() {
-            for i in 0..end {
-                if self.map.get(i) > self.map.get(i + 1) {
-                    exchange(self.map, i, i + 1);
-                    exchange(self.map_values, i, i + 1);
-                }
-            }
-        }
-        for &value in span(self.map_values, 0, self.map.len()) {
-            sound += value * T::ZERO;
-        }
-        sound
-    }
 }
 
 /// The most nats that a flip of these gains, no less than none.
@@ -457,33 +332,4 @@ fn highest<T: Real>(candidates: &[Candidate<T>], counted: u64) -> T {
         rest >>= 1;
     }
     highest
-}
-
-/// What the states say about one latent.
-pub(crate) struct Marginal<T> {
-    pub activity: T,
-    pub mean: T,
-    pub variance: T,
-}
-
-/// From sums; `scale` is one over that of all weights.
-pub(crate) fn marginal<T: Real>(candidate: &Candidate<T>, has_slab: bool, scale: T) -> Marginal<T> {
-    let (activity, off) = (candidate.on * scale, candidate.off * scale);
-    if !has_slab {
-        return Marginal { activity, mean: activity, variance: activity * off };
-    }
-    let (first, square) = (candidate.first * scale, candidate.square * scale);
-    let mean = activity * candidate.reference + first;
-    if !(activity > T::ZERO) {
-        return Marginal { activity, mean, variance: T::ZERO };
-    }
-    let within = T::ZERO.max(square - first * (first / activity));
-    Marginal { activity, mean, variance: within + mean * (mean / activity) * off }
-}
-
-/// Adds to both triangles.
-fn add_both<T: Real>(matrix: &mut [T], n: usize, j: usize, k: usize, value: T) {
-    for place in [j * n + k, k * n + j].into_iter().take(if j == k { 1 } else { 2 }) {
-        set(matrix, place, at(matrix, place) + value);
-    }
 }

@@ -46,7 +46,7 @@ impl<T: Real> Outside<'_, T> {
             sums.lift(candidates, highest);
             base -= highest;
         }
-        let (mut mass, mut largest, mut best) = (T::ZERO, sums.best_weight(), None);
+        let (mut mass, mut largest, mut best) = (T::ZERO, sums.best_weight, None);
         for (h, score) in results.activity.iter_mut().enumerate() {
             let log_joint = base + *score + at(logits, h);
             let weight = if log_joint < T::NEGLIGIBLE { T::ZERO } else { log_joint.exp() };

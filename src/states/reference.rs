@@ -4,8 +4,8 @@
 //! off, the best of them become candidates, and the tableau is climbed: it turns on what gains, given all others, and off what
 //! no longer does. When nothing gains any more, the best of the others become candidates too.
 //!
-//! r is b - G_:A kappa where G is stored, one latent a round; otherwise the projection of y - W kappa, D H multiply-adds, and
-//! [`PER_ROUND`] latents a round, at most [`ROUNDS`] rounds. Gains of latents that are no candidates take g as G_hh, as if the
+//! A round adds [`PER_ROUND`] candidates at most. r is b - G_:A kappa where G is stored; otherwise the projection of y - W kappa,
+//! D H multiply-adds, in at most [`ROUNDS`] rounds. Gains of latents that are no candidates take g as G_hh, as if the
 //! latents that are on left all of it: they order candidates, which the tableau then knows exactly. Where there are no more
 //! latents than candidates, all are, and the tableau alone is climbed.
 
@@ -27,12 +27,13 @@ pub(crate) const ROUNDS: usize = 4;
 pub(crate) struct Scratch<'x, T> {
     /// b. (H)
     pub projection: &'x [T],
-    /// r. (H)
+    /// r, and what is no number for candidates. (H)
     pub seen: &'x mut [T],
-    /// Gains. (H)
+    /// Nats that turning on each of them gains. (H)
     pub gains: &'x mut [T],
-    /// Gains of the best. (H')
-    pub best: &'x mut [T],
+    /// The best of them that are no candidates, best first, and their gains. (H')
+    pub best: Latents,
+    pub best_gains: &'x mut [T],
 }
 
 /// Finds the reference and the candidates; the tableau is empty before, and at the reference after it, its flips evaluated.
@@ -40,83 +41,91 @@ pub(crate) fn refer<T: Real>(tableau: &mut Tableau<'_, T>, mut scratch: Scratch<
     let model = tableau.model;
     let Shape { latents, selected, max_active, .. } = model.shape;
     if latents <= selected {
-        for (h, &b) in (0u16..).zip(scratch.projection) {
-            tableau.append(h, b);
-        }
+        tableau.append_all(scratch.projection);
         tableau.climb(max_active);
         return;
     }
     let beside = selected.saturating_sub(max_active).max(1);
-    // With G a round costs less than the latents it might bring for nothing.
+    // With G a round is cheap.
     let rounds = if model.gram.is_some() { max_active } else { ROUNDS };
     copy(scratch.seen, scratch.projection);
+    rank(tableau, &mut scratch, beside.max(PER_ROUND));
+    // The first of the ranked that is no candidate yet.
+    let mut next = 0;
     for _ in 0..rounds {
-        let before = (tableau.len(), mask(tableau));
-        let room = selected.saturating_sub(before.0 + 1).min(PER_ROUND);
-        add_best(tableau, &mut scratch, room, T::ZERO);
-        if tableau.len() == before.0 {
+        let before = mask(tableau);
+        let room = selected.saturating_sub(tableau.len() + 1).min(PER_ROUND);
+        next = append_best(tableau, &mut scratch, 0, room, T::ZERO);
+        if next == 0 {
             break;
         }
         tableau.climb(max_active);
-        if mask(tableau) == before.1 {
+        if mask(tableau) == before {
             break;
         }
         look_again(tableau, &mut scratch);
+        rank(tableau, &mut scratch, beside.max(PER_ROUND));
+        next = 0;
     }
     let off = tableau.len() - tableau.count;
     let room = selected.saturating_sub(tableau.len()).min(beside.saturating_sub(off));
-    add_best(tableau, &mut scratch, room, T::IMPOSSIBLE);
+    append_best(tableau, &mut scratch, next, room, T::IMPOSSIBLE);
     tableau.climb(max_active);
 }
 
-/// The most promising latents that are no candidates become such, as long as they gain more than `least`.
-fn add_best<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, T>, count: usize, least: T) {
-    if count == 0 {
-        return;
+/// Up to `count` of the ranked latents, from `next` on, become candidates, as long as they gain more than `least`. Returns
+/// which is the first that did not.
+fn append_best<T: Real>(
+    tableau: &mut Tableau<'_, T>,
+    scratch: &mut Scratch<'_, T>,
+    mut next: usize,
+    count: usize,
+    least: T,
+) -> usize {
+    let last = next + count;
+    while next < last && at(scratch.best_gains, next) > least {
+        let Some(&latent) = scratch.best.get(next) else { break };
+        let h = usize::from(latent);
+        tableau.append(latent, at(scratch.seen, h));
+        // It is one now: no comparison is true of what is no number.
+        set(scratch.seen, h, T::NAN);
+        next += 1;
     }
-    gains(tableau, scratch);
-    let mut chosen = Latents::new();
-    top(scratch.gains, count, scratch.best, &mut chosen);
-    for (&latent, &gain) in chosen.iter().zip(&*scratch.best).take(count) {
-        if gain > least {
-            let h = usize::from(latent);
-            tableau.append(latent, at(scratch.seen, h));
-            // It is one now: no comparison is true of what is no number.
-            set(scratch.seen, h, T::NAN);
-        }
-    }
+    next
 }
 
-/// Nats that turning on each latent gains.
-fn gains<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>) {
+/// Ranks all latents that are no candidates by the nats that turning them on gains, and keeps the `count` best.
+fn rank<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>, count: usize) {
+    gains(tableau, scratch.seen, scratch.gains);
+    top(scratch.gains, count, scratch.best_gains, &mut scratch.best);
+}
+
+#[inline(never)]
+fn gains<T: Real>(tableau: &Tableau<'_, T>, seen: &[T], gains: &mut [T]) {
     let model = tableau.model;
-    let Scratch { seen, gains, .. } = scratch;
-    let rest = model.gram_diagonal.iter().zip(model.prior_logit);
+    let latents = gains.iter_mut().zip(seen).zip(model.gram_diagonal).zip(model.prior_logit);
     match tableau.family() {
         Family::Slab => {
-            Count::SlabGains.add(gains.len());
+            Count::SlabGains.add(seen.len());
             let slabs = model.slab_mean.iter().zip(model.slab_precision).zip(model.score_offset);
-            let latents = seen.iter().zip(rest).zip(slabs);
-            for (slot, ((&r, (&g, &logit)), ((&mean, &precision), &offset))) in gains.iter_mut().zip(latents)
-            {
-                let variance = T::HALF / (g + precision);
+            for ((((gain, &r), &g), &logit), ((&mean, &precision), &offset)) in latents.zip(slabs) {
                 let mut square = r * r;
                 if mean != T::ZERO {
                     Count::MeanGains.add(1);
                     square += precision * mean * (r + r - g * mean);
                 }
-                *slot = or_never(square * variance + (logit + offset));
+                *gain = or_never(T::HALF * square / (g + precision) + (logit + offset));
             }
         }
         Family::Binary => {
-            Count::Gains.add(gains.len());
-            for (slot, (&r, (&g, &logit))) in gains.iter_mut().zip(seen.iter().zip(rest)) {
-                *slot = or_never(logit + r - T::HALF * g);
+            Count::Gains.add(seen.len());
+            for (((gain, &r), &g), &logit) in latents {
+                *gain = or_never(logit + r - T::HALF * g);
             }
         }
         Family::Maximal => {
-            Count::GainDims.add(model.shape.dims * gains.len());
-            for (h, (slot, &logit)) in gains.iter_mut().zip(model.prior_logit).enumerate() {
+            Count::GainDims.add(model.shape.dims * seen.len());
+            for (h, (((gain, &r), _), &logit)) in latents.enumerate() {
                 let mut sum = T::ZERO;
                 with_column!(model, h, |column| {
                     let dims = tableau.sample.iter().zip(&*tableau.maxima).zip(column).enumerate();
@@ -127,7 +136,7 @@ fn gains<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>) {
                         }
                     }
                 });
-                *slot = or_never(sum + logit + (at(seen, h) - at(seen, h)));
+                *gain = if r.is_finite() { sum + logit } else { T::IMPOSSIBLE };
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Adaptive states: best first, from a reference that no single flip improves.
 //!
 //! Expanding a state looks at all states that differ from it in one candidate: each that was not met before joins the kept
-//! states. Then the search goes on to the best state that is not expanded yet, X times at most, and stops early when that
-//! is more than [`TAU`] nats below the best of all. So at most 1 + X n states are kept.
+//! states. Then the search goes on to the best state that is not expanded yet, X times at most, and stops early when what it
+//! expects to find there is more than [`TAU`] nats below the best of all. So at most 1 + X n states are kept.
 //!
 //! A state was met before exactly if it is one flip, or none, from a state that was expanded earlier: a neighbour by candidate i
 //! of the present state is, if the two expanded states differ in i and in at most one more. No list of states is needed.
@@ -14,9 +14,8 @@ use crate::counts::Count;
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, set, span};
 use crate::numeric::words::words_mut;
-use crate::posterior::Sums;
 
-/// States this many nats below the best are not expanded; with many expansions more, so that with enough of them nothing
+/// A state whose neighbours are expected to weigh this many nats less than the best is not expanded; with many expansions more, so that with enough of them nothing
 /// is left.
 pub(crate) const TAU: f64 = 5.0;
 pub(crate) const TAU_PER_EXPANSION: f64 = 1.25;
@@ -70,28 +69,41 @@ pub(crate) fn met(state: u32, expanded: &[u32]) -> u32 {
     met
 }
 
-/// The search, from a tableau at a state that no flip improves, its flips evaluated. Returns how many states were expanded.
+/// What an expansion tells about all weights so far.
+pub(crate) struct Found<T> {
+    /// What weights of before have to be multiplied with: 1 unless a state was far above all.
+    pub scale: T,
+    /// The largest, their sum, and that of the reference.
+    pub best: T,
+    pub total: T,
+    pub reference: T,
+}
+
+/// Nats below the best at which a search with so many expansions ends.
+pub(crate) fn reach<T: Real>(expansions: usize) -> T {
+    let tau = T::from_f64(TAU).max(T::from_f64(TAU_PER_EXPANSION) * T::from_i32(expansions as i32));
+    if tau > T::FARTHEST { T::FARTHEST } else { tau }
+}
+
+/// The search, from a tableau at a state that no flip improves, its flips evaluated. `expand` adds the tableau's state, if it is
+/// the first, and its neighbours by some flips, one bit each, and leaves their weights with the candidates. Returns how many states were
+/// expanded.
 pub(crate) fn search<T: Real>(
     tableau: &mut Tableau<'_, T>,
     room: Room<'_, T>,
-    sums: &mut Sums<'_, T>,
     max_active: usize,
+    mut expand: impl FnMut(&mut Tableau<'_, T>, bool, u64) -> Found<T>,
 ) -> usize {
     let most = room.waiting_weights.len();
     let (expanded, waiting) = (words_mut(room.expanded), words_mut(room.waiting));
     let weights = room.waiting_weights;
-    let tau = T::from_f64(TAU).max(T::from_f64(TAU_PER_EXPANSION) * T::from_i32(most as i32));
-    let tau = if tau > T::FARTHEST { T::FARTHEST } else { tau };
-    let close = (-tau).exp();
-    sums.reach(tau);
+    let mut close = (-reach::<T>(most)).exp();
     let (mut state, mut queued, mut count) = (mask(tableau), 0, 0);
-    // Where the tableau is, but for a glance.
-    let mut center = state;
     loop {
         let known = met(state, expanded.get(..count).unwrap_or(&[]));
         // No more may turn on than there is room for.
         let off = if tableau.count < max_active { u32::MAX } else { state };
-        let scale = sums.expand(tableau, count == 0, u64::from(!known & off));
+        let found = expand(tableau, count == 0, u64::from(!known & off));
         set(expanded, count, state);
         count += 1;
         // As many wait as can still be expanded.
@@ -99,10 +111,19 @@ pub(crate) fn search<T: Real>(
         if left == 0 {
             return count;
         }
-        if scale != T::ONE {
-            weights.iter_mut().for_each(|weight| *weight *= scale);
+        if found.scale != T::ONE {
+            weights.iter_mut().for_each(|weight| *weight *= found.scale);
         }
-        let least = sums.best_weight() * close;
+        // Neighbours of the next state will weigh about as much, relative to it, as those of the reference did: where that is
+        // little, a state must weigh more to be worth its expansion. (Up to e^TAU more: beside two latents that only
+        // together replace a third, the reference is lonely, and the states beyond are not.)
+        if count == 1 {
+            let beside = ((found.total - found.reference) / found.reference).max(T::from_f64(-TAU).exp());
+            if beside < T::ONE {
+                close = close / beside;
+            }
+        }
+        let least = found.best * close;
         queued = queued.min(left);
         for (i, candidate) in span(tableau.candidates, 0, tableau.len()).iter().enumerate() {
             let weight = candidate.weight;
@@ -130,13 +151,7 @@ pub(crate) fn search<T: Real>(
             set(weights, place, at(weights, place + 1));
             set(waiting, place, waiting.get(place + 1).copied().unwrap_or_default());
         }
-        tableau.look_back();
-        let flips = center ^ next;
-        let is_beside = flips & flips.wrapping_sub(1) == 0;
-        if !(is_beside && tableau.glance(flips.trailing_zeros() as usize)) {
-            go_to(tableau, center, next);
-            center = next;
-        }
+        go_to(tableau, state, next);
         state = next;
         tableau.evaluate();
     }

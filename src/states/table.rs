@@ -13,7 +13,7 @@
 //!
 //! Work per state with k latents on: 2 k^2 + 4 k multiply-adds (3 k^2 with a full slab).
 
-use super::tableau::{Latents, pair};
+use super::tableau::{Latents, Path, pair};
 use crate::counts::Count;
 use crate::memory::Candidate;
 use crate::model::{Model, StateTable};
@@ -21,7 +21,6 @@ use crate::numeric::math::{Real, binomial};
 use crate::numeric::slices::{
     at, copy, dot, exchange, lower_row, lower_row_mut, set, span, span_mut, triangle,
 };
-use crate::posterior::Path;
 
 /// What states are made of.
 pub(crate) struct Tabled<'x, T> {

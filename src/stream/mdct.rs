@@ -11,31 +11,12 @@
 //! was not changed comes back. The transform as a whole is orthogonal: white noise stays what it is, in every bin.
 //!
 //! The 2N samples are folded to N, and a cosine transform of type 4 of these is a complex Fourier transform of N/2 points
-//! between two rotations, all in place. The crate one would take is `microfft`: it has no path to a panic and no code of its own for
-//! any processor. But it has its code and a table once for every length, and here the length comes with the blob, so that a firmware
-//! would carry all of them, several times the flash of this one, which is one loop for all lengths; its table is 1.5 N numbers of
-//! the stream's memory. It is radix 2 since it is a small part of the work: the inference of the N points takes most. Sines are
-//! polynomials in single precision: `libm` computes them in double, which most microcontrollers lack.
+//! between two rotations, all in place ([`crate::stream::fourier`]).
 
 use crate::counts::Count;
 use crate::numeric::math::Real;
-use crate::numeric::slices::{at, exchange, row, set, span, span_mut};
-
-/// sin(pi / 2 x) for x from 0 to 1, to 1.2e-7.
-pub(crate) fn quarter_sine(x: f32) -> f32 {
-    let quarter = core::f32::consts::FRAC_PI_2;
-    if x <= 0.5 {
-        // y - y^3 / 3! + ..., to 2e-9
-        let y = x * quarter;
-        let square = y * y;
-        let series = -1.0 / 5040.0 + square * (1.0 / 362_880.0);
-        return y + y * square * (-1.0 / 6.0 + square * (1.0 / 120.0 + square * series));
-    }
-    let y = (1.0 - x) * quarter;
-    let square = y * y;
-    let series = 1.0 / 40_320.0 - square * (1.0 / 3_628_800.0);
-    1.0 + square * (-0.5 + square * (1.0 / 24.0 + square * (-1.0 / 720.0 + square * series)))
-}
+use crate::numeric::slices::{at, row, set, span, span_mut};
+use crate::stream::fourier::{fourier, quarter_sine, twiddles};
 
 /// A transform of one length, over a table made for it.
 ///
@@ -68,18 +49,11 @@ impl<'t> Mdct<'t> {
     /// Fills in the table; its length tells how many bins there are.
     pub fn prepare(table: &mut [f32]) {
         let bins = table.len() / 3 * 2;
-        let (n, quarter) = (bins as f32, bins as f32 / 8.0);
+        let n = bins as f32;
         for (i, w) in span_mut(table, 0, bins).iter_mut().enumerate() {
             *w = quarter_sine((i as f32 + 0.5) / n);
         }
-        for (k, pair) in span_mut(table, bins, bins / 2).as_chunks_mut().0.iter_mut().enumerate() {
-            // In quarters of a turn, from 0 to 2.
-            let x = k as f32 / quarter;
-            *pair = match x <= 1.0 {
-                true => [quarter_sine(1.0 - x), -quarter_sine(x)],
-                false => [-quarter_sine(x - 1.0), -quarter_sine(2.0 - x)],
-            };
-        }
+        twiddles(span_mut(table, bins, bins / 2), bins / 2);
     }
 
     /// Over a table that [`Mdct::prepare`] has filled in.
@@ -144,7 +118,7 @@ impl<'t> Mdct<'t> {
             set(points, m, rotated(m, [a, b]));
             set(points, last - m, rotated(last - m, [c, d]));
         }
-        self.fourier(points);
+        fourier(points, self.twiddles, 1);
         let (scale, angle) = (Real::sqrt(2.0 / n as f32), 0.5 / n as f32);
         let (cos, sin) = (scale * quarter_sine(1.0 - angle), scale * quarter_sine(angle));
         let turned = |m: usize, point: [f32; 2]| {
@@ -155,35 +129,6 @@ impl<'t> Mdct<'t> {
             let ([a, b], [c, d]) = (turned(m, row(points, m)), turned(last - m, row(points, last - m)));
             set(points, m, [a, -d]);
             set(points, last - m, [c, -b]);
-        }
-    }
-
-    /// sum_m z_m e^{-2 pi i m k / M}, in place.
-    fn fourier(&self, points: &mut [[f32; 2]]) {
-        let len = points.len();
-        let unused = usize::BITS - len.trailing_zeros();
-        for i in 0..len {
-            let j = i.reverse_bits().checked_shr(unused).unwrap_or_default();
-            if i < j {
-                exchange(points, i, j);
-            }
-        }
-        let mut half = 1;
-        while half < len {
-            // e^{-2 pi i k / 2 half}: every so-many-th of the table.
-            let step = (len / 2).checked_div(half).unwrap_or_default().max(1);
-            for block in points.chunks_exact_mut((2 * half).max(1)) {
-                let Some((even, odd)) = block.split_at_mut_checked(half) else { return };
-                Count::Butterflies.add(half);
-                let twiddles = self.twiddles.iter().step_by(step);
-                for ((even, odd), &[cos, sin]) in even.iter_mut().zip(odd).zip(twiddles) {
-                    let ([a, b], [c, d]) = (*even, *odd);
-                    let (re, im) = (c * cos - d * sin, c * sin + d * cos);
-                    *even = [a + re, b + im];
-                    *odd = [a - re, b - im];
-                }
-            }
-            half *= 2;
         }
     }
 }

@@ -28,22 +28,28 @@
 //!
 //! Memory: that of inference, L numbers for each channel and each group, and tables: [`Stream::memory_len`].
 
+pub(crate) mod fourier;
 pub mod mdct;
 mod mix;
+pub(crate) mod rings;
 mod sizes;
+#[cfg(feature = "spatial")]
+pub mod stft;
 mod transform;
 mod windows;
 
 use crate::blob::Blob;
 use crate::blob::groups::Groups;
-use crate::counts::Count;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::inference::{Held, Inference, State};
+use crate::inference::Inference;
 use crate::memory::{Detail, STATE_BASE};
-use crate::numeric::slices::{at, set};
+use crate::state::{Held, State};
 use mix::Mix;
+use rings::{Extent, Rings};
 use sizes::{Sizes, Work};
+
+pub use rings::Place;
 
 /// The fixed part of [`stream_bytes`]: the C interface checks when it is built that its state fits.
 pub const STREAM_BASE: usize = STATE_BASE + 176;
@@ -54,17 +60,6 @@ pub fn stream_bytes(blob: &Blob<'_>) -> usize {
         0 => 0,
         len => len.saturating_add(1).saturating_mul(4).saturating_add(STREAM_BASE) & !7,
     }
-}
-
-/// How far a stream is: with what inference found last and the memory all the state there is. Plain data.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
-    /// Where in the rings the next sample goes, which is where the oldest one is.
-    at: usize,
-    /// Samples since the last points were made; below K.
-    since: usize,
-    /// Samples there were, as far as the latency.
-    age: usize,
 }
 
 /// Memory for inference, and for the rest.
@@ -102,12 +97,8 @@ pub struct Stream<'m> {
     sizes: Sizes,
     groups: Groups<'m>,
     rate: u32,
-    /// The last L samples of each channel, one channel after the other; a sample's place is its time modulo L.
-    input: &'m mut [f32],
-    /// What was inferred for the last L samples so far, one group after the other. A place is zero once its sample is out.
-    output: &'m mut [f32],
+    rings: Rings<'m>,
     work: Work<'m>,
-    place: Held<Place, &'m mut Place>,
 }
 
 impl<'m> Stream<'m> {
@@ -156,8 +147,10 @@ impl<'m> Stream<'m> {
     ) -> Result<Self, Error> {
         let short = Error::Memory { needed: sizes.total(), found: memory.len() };
         let (input, output, work) = sizes.cut(blob, memory).ok_or(short)?;
+        let Sizes { channels, groups, length, hop, .. } = sizes;
+        let rings = Rings { extent: Extent { channels, groups, length, hop }, input, output, place };
         let rate = blob.frame().map_or(0, |frame| frame.rate);
-        Ok(Self { inference, sizes, groups: blob.groups(), rate, input, output, work, place })
+        Ok(Self { inference, sizes, groups: blob.groups(), rate, rings, work })
     }
 
     /// Fills in the tables, and begins.
@@ -174,9 +167,7 @@ impl<'m> Stream<'m> {
     /// Begins anew, as if nothing had been heard.
     pub fn reset(&mut self) {
         self.inference.reset();
-        *self.place.get_mut() = Place::default();
-        self.input.fill(0.0);
-        self.output.fill(0.0);
+        self.rings.reset();
     }
 
     /// Numbers of a sample that goes in.
@@ -211,76 +202,25 @@ impl<'m> Stream<'m> {
 
     /// Takes n samples of all channels, sample by sample, and puts out n of all groups in the same way; n may be 0.
     pub fn process(&mut self, input: &[f32], output: &mut [f32]) -> Result<(), Error> {
-        let samples = self.samples(input.len(), output.len())?;
-        if let Some(index) = input.iter().position(|y| !y.is_finite()) {
-            return Err(Error::SampleNotFinite { index });
-        }
-        self.run(samples, |i| at(input, i), |i, value| set(output, i, value))
+        let (rings, work) = self.parts();
+        rings.process(input, output, work)
     }
 
     /// The same with integers, as converters and sound files have them: 32768 is 1. What is louder comes out as the
     /// largest there is.
     pub fn process_i16(&mut self, input: &[i16], output: &mut [i16]) -> Result<(), Error> {
-        let samples = self.samples(input.len(), output.len())?;
-        let read = |i: usize| f32::from(input.get(i).copied().unwrap_or_default()) / 32768.0;
-        // Halves away from zero; `as` saturates.
-        let rounded = |value: f32| (value * 32768.0 + if value < 0.0 { -0.5 } else { 0.5 }) as i16;
-        self.run(samples, read, |i, value| set(output, i, rounded(value)))
+        let (rings, work) = self.parts();
+        rings.process_i16(input, output, work)
     }
 
-    /// n, if the lengths fit.
-    fn samples(&self, input: usize, output: usize) -> Result<usize, Error> {
-        let Sizes { channels, groups, .. } = self.sizes;
-        let samples = input.checked_div(channels).unwrap_or_default();
-        if samples.checked_mul(channels) == Some(input) && samples.checked_mul(groups) == Some(output) {
-            return Ok(samples);
-        }
-        Err(Error::BlockLength { channels, groups, input, output })
-    }
-
-    /// Numbers of a block by their index; what is read is finite.
-    fn run(
-        &mut self,
-        samples: usize,
-        read: impl Fn(usize) -> f32,
-        mut write: impl FnMut(usize, f32),
-    ) -> Result<(), Error> {
-        let Sizes { channels, groups, length, .. } = self.sizes;
-        Count::Streamed.add(samples * (channels + groups));
-        let mut is_whole = true;
-        for n in 0..samples {
-            let now = self.place.view().at;
-            for c in 0..channels {
-                set(self.input, c * length + now, read(n * channels + c));
-            }
-            is_whole &= self.advance();
-            let Place { at: oldest, age, .. } = *self.place.view();
-            for g in 0..groups {
-                let value = at(self.output, g * length + oldest);
-                set(self.output, g * length + oldest, 0.0);
-                is_whole &= value.is_finite();
-                let is_heard = age >= length && value.is_finite();
-                write(n * groups + g, if is_heard { value } else { 0.0 });
-            }
-        }
-        if is_whole { Ok(()) } else { Err(Error::OutOfRange) }
-    }
-
-    /// One sample on, and work if it is time; false when something could not be inferred.
-    fn advance(&mut self) -> bool {
-        let Sizes { length, hop, .. } = self.sizes;
-        let place = self.place.get_mut();
-        let Place { at, since, age } = *place;
-        let next = |value: usize, end: usize| if value + 1 < end { value + 1 } else { 0 };
-        *place = Place { at: next(at, length), since: next(since, hop), age: (age + 1).min(length) };
-        if place.since != 0 {
-            return true;
-        }
-        let (inference, groups, oldest) = (&mut self.inference, &self.groups, place.at);
-        match &mut self.work {
-            Work::Samples(mix) => mix.infer(inference, self.input, groups, self.output, 1, 0),
-            Work::Windows(windows) => windows.infer(inference, self.input, oldest, groups, self.output),
-            Work::Transform(transform) => transform.infer(inference, self.input, oldest, groups, self.output),
-        }
+    /// The rings, and what is done whenever K samples have come.
+    fn parts(&mut self) -> (&mut Rings<'m>, impl FnMut(&[f32], &mut [f32], usize) -> bool) {
+        let Self { inference, groups, rings, work, .. } = self;
+        let burst = |input: &[f32], output: &mut [f32], oldest: usize| match work {
+            Work::Samples(mix) => mix.infer(inference, input, groups, output, 1, 0),
+            Work::Windows(windows) => windows.infer(inference, input, oldest, groups, output),
+            Work::Transform(transform) => transform.infer(inference, input, oldest, groups, output),
+        };
+        (rings, burst)
     }
 }

@@ -56,6 +56,7 @@ impl Sizes {
                 Ok(Self { channels, groups, length: 2 * hop, hop, mix, rest })
             }
             Form::Patches { .. } => Err(Error::Setting { field: "a stream of patches" }),
+            Form::Fourier { .. } => Err(Error::Setting { field: "the short-time Fourier transform" }),
         }
     }
 

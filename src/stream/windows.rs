@@ -9,7 +9,7 @@ use crate::counts::Count;
 use crate::inference::Inference;
 use crate::model::with_column;
 use crate::numeric::slices::{copy, span_mut};
-use crate::stream::mdct::quarter_sine;
+use crate::stream::fourier::quarter_sine;
 
 #[derive(Debug)]
 pub(super) struct Windows<'m> {

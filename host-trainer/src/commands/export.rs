@@ -1,6 +1,6 @@
 //! `spikelet export`: a model as source text, or as the bare blob.
 
-use super::model_file::ModelFile;
+use super::model_file::{ModelFile, needed};
 use super::output::{print, refuse_overwriting};
 use super::source_text::{Symbol, c_header, rust_module};
 use crate::{Result, files};
@@ -11,8 +11,9 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The C header holds the model as `NAME_blob`, aligned, and the macros NAME_STATE_SIZE (bytes of memory for
-spk_init), NAME_STATE_ALIGN, NAME_ALIGNED, NAME_BLOB_SIZE, NAME_DIMS, NAME_LATENTS, NAME_SELECTED,
-NAME_MAX_ACTIVE, NAME_STATES. The Rust module holds `NAME` (a spikelet::Aligned) and NAME_ARENA_LEN.
+spk_init) and NAME_STREAM_SIZE (for spk_stream_init), NAME_STATE_ALIGN, NAME_ALIGNED, NAME_BLOB_SIZE, NAME_DIMS, NAME_LATENTS,
+NAME_SELECTED, NAME_MAX_ACTIVE, NAME_STATES. The Rust module holds `NAME` (a spikelet::Aligned), NAME_ARENA_LEN and NAME_STREAM_LEN.
+The comment on top shows the calls. Models of a transform have no NAME_STATE_SIZE: they only run as streams.
 
 Example:
   spikelet export model.spk --format c --out model.h
@@ -62,6 +63,11 @@ impl Export {
         if !self.out.is_file() {
             return Ok(()); // /dev/stdout: the text itself went there
         }
-        print(&format!("{}: a model of {} bytes\n", self.out.display(), bytes.len()))
+        print(&format!(
+            "{}: a model of {} bytes; the library needs the features {}\n",
+            self.out.display(),
+            bytes.len(),
+            needed(&blob)
+        ))
     }
 }

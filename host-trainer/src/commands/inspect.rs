@@ -9,7 +9,7 @@ use serde::Serialize;
 use spikelet::blob::{Blob, VERSION};
 use spikelet::model::Model;
 use spikelet::stream::stream_bytes;
-use spikelet::{Engine, Gibbs, gibbs_state_bytes};
+use spikelet::{Engine, Features, Gibbs, gibbs_state_bytes};
 use std::path::PathBuf;
 
 /// Show what a model is, and what it costs in flash, RAM and operations
@@ -59,6 +59,8 @@ pub(super) struct Facts<'a> {
     pub gram_stored: bool,
     pub blob_bytes: usize,
     pub arena_bytes: usize,
+    /// Cargo features of the core and of the C library that it needs.
+    pub features: Vec<&'static str>,
     /// RAM of a stream; none where there can be no stream.
     pub stream_bytes: Option<usize>,
     /// Multiply-adds per sample.
@@ -161,6 +163,10 @@ impl<'a> Facts<'a> {
             gram_stored: model.gram.is_some(),
             blob_bytes: blob.byte_len(),
             arena_bytes: arena_bytes(shape),
+            features: Features::of(&model)
+                .with(Features::GIBBS, matches!(engine, Engine::Gibbs(_)))
+                .names()
+                .collect(),
             stream_bytes: Some(stream_bytes(blob)).filter(|&bytes| bytes > 0),
             operations: operations.total(),
             operations_by_stage: Stages {
@@ -218,6 +224,7 @@ impl<'a> Facts<'a> {
                     None => format!("{} bytes", self.arena_bytes),
                 },
             ),
+            ("features", self.features.join(", ")),
             ("multiply-adds", format!("{} per sample", self.operations)),
             ("  projection", stages.projection.to_string()),
             ("  selection", stages.selection.to_string()),

@@ -8,10 +8,15 @@ use crate::data::Source;
 use crate::{Error, Result};
 use spikelet::blob::{ALIGN, Blob, BlobError};
 use spikelet::model::ModelError;
-use spikelet::{Model, Shape, state_bytes};
+use spikelet::{Features, Model, Shape, state_bytes};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
+
+/// The Cargo features that a library must have to run a model, in words.
+pub(super) fn needed(blob: &Blob<'_>) -> String {
+    Features::of(blob.model_ref()).to_string()
+}
 
 /// Owns the bytes of a blob.
 #[derive(Debug)]

@@ -3,12 +3,13 @@
 //! The text holds bytes rather than words: they mean the same on every compiler and need no cast, and `sizeof` is the
 //! length of the blob. Beside them stand the sizes that memory is reserved with at compile time.
 
-use super::model_file::{arena_bytes, names};
+use super::model_file::{arena_bytes, names, needed};
 use super::output::{counted, printable};
 use crate::{Error, Result};
 use spikelet::blob::Blob;
+use spikelet::frame::Form;
 use spikelet::stream::stream_bytes;
-use spikelet::{Shape, Stream};
+use spikelet::{Engine, Shape, Stream};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -60,14 +61,11 @@ pub(super) fn c_header(symbol: &Symbol, blob: &Blob<'_>, bytes: &[u8]) -> String
 {about} *
  * Include it in one source file: every file that includes it has its own copy of the model.
  *
- *     static {upper}_ALIGNED unsigned char memory[{upper}_STATE_SIZE];
- *     spk_state *state;
- *     spk_init(memory, sizeof memory, {lower}_blob, sizeof {lower}_blob, &state);
- */
+{usage} */
 #ifndef SPIKELET_MODEL_{upper}_H
 #define SPIKELET_MODEL_{upper}_H
 
-/* Alignment of the blob and of the memory for spk_init(), in bytes. */
+/* Alignment of the blob and of the memory for a state or a stream, in bytes. */
 #define {upper}_STATE_ALIGN 8
 #if defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION)
 #define {upper}_ALIGNED __attribute__((aligned(8)))
@@ -82,8 +80,7 @@ pub(super) fn c_header(symbol: &Symbol, blob: &Blob<'_>, bytes: &[u8]) -> String
 #endif
 
 #define {upper}_BLOB_SIZE {blob_size}UL  /* bytes of flash */
-#define {upper}_STATE_SIZE {state_size}UL /* bytes of memory that spk_init() needs */
-{stream}#define {upper}_DIMS {dims}        /* entries of a sample */
+{sizes}#define {upper}_DIMS {dims}        /* entries of a sample */
 #define {upper}_LATENTS {latents}     /* sources */
 #define {upper}_SELECTED {selected}    /* latents kept per sample */
 #define {upper}_MAX_ACTIVE {max_active}  /* most of them on at once */
@@ -95,15 +92,65 @@ pub(super) fn c_header(symbol: &Symbol, blob: &Blob<'_>, bytes: &[u8]) -> String
 #endif
 ",
         blob_size = bytes.len(),
-        state_size = arena_bytes(blob.model().shape),
-        stream = match stream_bytes(blob) {
-            0 => String::new(),
-            bytes => format!(
-                "#define {upper}_STREAM_SIZE {bytes}UL /* bytes of memory that spk_stream_init() needs */\n"
-            ),
-        },
+        usage = c_usage(symbol, blob),
+        sizes = c_sizes(symbol, blob),
         numbers = numbers(bytes),
     )
+}
+
+/// How to call it: most models of streams are for nothing else.
+fn c_usage(symbol: &Symbol, blob: &Blob<'_>) -> String {
+    let (lower, upper) = (symbol.lower(), symbol.upper());
+    if !is_streamed(blob) {
+        return format!(
+            " *     static {upper}_ALIGNED unsigned char memory[{upper}_STATE_SIZE];
+ *     static spk_state *state;
+ *     spk_init(memory, sizeof memory, {lower}_blob, sizeof {lower}_blob, &state); // once; check every status
+ *     spk_process(state, sample, {upper}_DIMS, &estimate);                        // every sample
+"
+        );
+    }
+    format!(
+        " *     static {upper}_ALIGNED unsigned char memory[{upper}_STREAM_SIZE];
+ *     static spk_stream *stream;
+ *     spk_stream_init(memory, sizeof memory, {lower}_blob, sizeof {lower}_blob, &stream); // once; check every status
+ *     spk_stream_process_i16(stream, in, out, n);                                         // every block
+ *
+ * In: n samples of {upper}_CHANNELS channels, interleaved; out: as many of {upper}_SOURCES sources. spk_stream_process() is the same with
+ * floats. Blocks of {upper}_HOP samples take the same time each.
+"
+    )
+}
+
+/// Memory, and what streams take and give.
+fn c_sizes(symbol: &Symbol, blob: &Blob<'_>) -> String {
+    let upper = symbol.upper();
+    let mut text = String::new();
+    let mut define = |name: &str, value: String, what: &str| {
+        let _ = writeln!(text, "#define {upper}_{name} {value} /* {what} */");
+    };
+    if !blob.model().is_transformed {
+        define(
+            "STATE_SIZE",
+            format!("{}UL", arena_bytes(blob.model().shape)),
+            "bytes of memory that spk_init() needs",
+        );
+    }
+    if stream_bytes(blob) > 0 {
+        define(
+            "STREAM_SIZE",
+            format!("{}UL", stream_bytes(blob)),
+            "bytes of memory that spk_stream_init() needs",
+        );
+    }
+    if let Some(stream) = is_streamed(blob).then(|| Streamed::of(blob)).flatten() {
+        define("CHANNELS", stream.channels.to_string(), "numbers of a sample that goes in");
+        define("SOURCES", stream.sources.to_string(), "numbers of a sample that comes out");
+        define("HOP", stream.hop.to_string(), "samples from one burst of work to the next");
+        define("LATENCY", stream.latency.to_string(), "samples by which sources come later");
+        define("RATE", stream.rate.to_string(), "samples a second, 0 when unknown");
+    }
+    text
 }
 
 /// A Rust module.
@@ -116,14 +163,8 @@ pub(super) fn rust_module(symbol: &Symbol, blob: &Blob<'_>, bytes: &[u8]) -> Str
 // A Spikelet model, written by `spikelet export --format rust`; do not edit.
 //
 {about}//
-// let model = spikelet::Blob::parse({upper}.bytes())?.model();
-// let mut memory = [0.0f32; {upper}_ARENA_LEN];
-// let mut inference = spikelet::Inference::new(model, &mut memory)?;
-
-/// Numbers of memory that `Inference::new` needs.
-#[allow(dead_code)]
-pub const {upper}_ARENA_LEN: usize = {arena_len};
-{stream}/// Entries of a sample.
+{usage}
+{sizes}/// Entries of a sample.
 #[allow(dead_code)]
 pub const {upper}_DIMS: usize = {dims};
 /// Sources.
@@ -145,17 +186,72 @@ pub const {upper}_STATES: u64 = {states};
 pub static {upper}: spikelet::Aligned<{blob_size}> = spikelet::Aligned::new(&[
 {numbers}]);
 ",
-        arena_len = blob.model().arena_len(),
-        stream = match Stream::memory_len(blob) {
-            0 => String::new(),
-            len => format!(
-                "/// Numbers of memory that `Stream::new` needs.\n#[allow(dead_code)]\npub const {upper}_STREAM_LEN: usize = {len};\n"
-            ),
-        },
+        usage = rust_usage(&upper, blob),
+        sizes = rust_sizes(&upper, blob),
         states = blob.model().shape.states(),
         blob_size = bytes.len(),
         numbers = numbers(bytes),
     )
+}
+
+fn rust_usage(upper: &str, blob: &Blob<'_>) -> String {
+    if !is_streamed(blob) {
+        return format!(
+            "\
+// let model = spikelet::Blob::parse({upper}.bytes())?.model();
+// let mut memory = [0.0f32; {upper}_ARENA_LEN];
+// let mut inference = spikelet::Inference::new(model, &mut memory)?;
+// let estimate = inference.infer(&sample)?;
+"
+        );
+    }
+    format!(
+        "\
+// let blob = spikelet::Blob::parse({upper}.bytes())?;
+// let mut memory = [0.0f32; {upper}_STREAM_LEN];
+// let mut stream = spikelet::Stream::new(blob, spikelet::Engine::of_kind(blob.kind()), &mut memory)?;
+// stream.process(&samples, &mut sources)?; // stream.channels() numbers a sample in, stream.groups() out
+"
+    )
+}
+
+fn rust_sizes(upper: &str, blob: &Blob<'_>) -> String {
+    let mut text = String::new();
+    let mut define = |name: &str, value: usize, what: &str| {
+        let _ =
+            writeln!(text, "/// {what}.\n#[allow(dead_code)]\npub const {upper}_{name}: usize = {value};");
+    };
+    if !blob.model().is_transformed {
+        define("ARENA_LEN", blob.model().arena_len(), "Numbers of memory that `Inference::new` needs");
+    }
+    if Stream::memory_len(blob) > 0 {
+        define("STREAM_LEN", Stream::memory_len(blob), "Numbers of memory that `Stream::new` needs");
+    }
+    text
+}
+
+/// Whether a model is meant for a stream: its points are made of many samples.
+fn is_streamed(blob: &Blob<'_>) -> bool {
+    let form = blob.frame().map(|frame| frame.form);
+    matches!(form, Some(Form::Transform { .. } | Form::Windows { .. })) && stream_bytes(blob) > 0
+}
+
+/// What a stream takes and gives.
+struct Streamed {
+    channels: usize,
+    sources: usize,
+    hop: usize,
+    latency: usize,
+    rate: u32,
+}
+
+impl Streamed {
+    fn of(blob: &Blob<'_>) -> Option<Self> {
+        let mut memory = vec![0.0; Stream::memory_len(blob)];
+        let stream = Stream::new(*blob, Engine::of_kind(blob.kind()), &mut memory).ok()?;
+        let (channels, sources) = (stream.channels(), stream.groups());
+        Some(Self { channels, sources, hop: stream.hop(), latency: stream.latency(), rate: stream.rate() })
+    }
 }
 
 /// What the model is, for the comment on top.
@@ -180,6 +276,7 @@ fn about(blob: &Blob<'_>) -> Vec<String> {
             operations.refinement,
             blob.byte_len()
         ),
+        format!("The library needs the features {}.", needed(blob)),
         // The quotes keep a backslash from being the last character of the line.
         format!("Provenance: \"{}\"", printable(blob.provenance())),
     ]

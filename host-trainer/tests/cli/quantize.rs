@@ -166,7 +166,20 @@ fn what_a_stream_needs_is_carried_on() {
     assert!(text.contains("left, middle, right") && text.contains("16 bins, 2 channels"), "{text}");
     desk.good("export q.spk --format c --name duo --out duo.h");
     let size = format!("#define DUO_STREAM_SIZE {}UL", after[3]);
-    assert!(fs::read_to_string(desk.path("duo.h")).unwrap().contains(&size), "{size}");
+    let header = fs::read_to_string(desk.path("duo.h")).unwrap();
+    assert!(header.contains(&size), "{size}");
+    // What it shows is what works: a state of coefficients would take samples and mean nothing.
+    for shown in
+        ["spk_stream_init(memory", "spk_stream_process_i16(stream", "#define DUO_CHANNELS 2", "stream."]
+    {
+        assert!(header.contains(shown), "{shown}: {header}");
+    }
+    assert!(!header.contains("STATE_SIZE") && !header.contains("spk_init("), "{header}");
+    let needed = desk.good("export q.spk --format rust --name duo --out duo.rs");
+    assert!(needed.contains("needs the features gsc") && needed.contains("stream"), "{needed}");
+    let module = fs::read_to_string(desk.path("duo.rs")).unwrap();
+    assert!(module.contains("Stream::new") && !module.contains("ARENA_LEN"), "{module}");
+    assert!(text.contains("\nfeatures ") && text.contains("stream"), "{text}");
 }
 
 /// Whole inference in integers: what it changes, what it costs, and which models it is not for.

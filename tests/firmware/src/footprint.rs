@@ -4,8 +4,8 @@
 //! name state stack
 //! ```
 //!
-//! `state` is what `spk_state_size` asks for; `stack` the deepest of set-up and inference, below the caller's
-//! frame; both in bytes.
+//! `state` is what `spk_state_size` asks for, or `spk_stream_size` for a model that is only for streams; `stack` the deepest of
+//! set-up and inference, below the caller's frame; both in bytes.
 #![no_std]
 #![no_main]
 
@@ -18,6 +18,10 @@ use spikelet_firmware::board::{entry, exit, paint_stack, print, print_value, sta
 use spikelet_firmware::recording::{RECORDINGS, Recording};
 
 const MAX_DIMS: usize = 64;
+/// Sources of a stream.
+const MAX_GROUPS: usize = 16;
+/// `SPK_ERR_BLOB_STREAM`.
+const ERR_BLOB_STREAM: i32 = -29;
 
 /// Room for a state, aligned as `SPK_STATE_ALIGN` says.
 static mut MEMORY: [u64; 1152] = [0; 1152];
@@ -71,6 +75,15 @@ unsafe extern "C" {
         state: *mut State,
     ) -> i32;
     fn spk_process(state: State, sample: *const f32, sample_len: usize, estimate: *mut Estimate) -> i32;
+    fn spk_stream_size(blob: *const u8, blob_len: usize) -> usize;
+    fn spk_stream_init(
+        memory: *mut u64,
+        memory_len: usize,
+        blob: *const u8,
+        blob_len: usize,
+        stream: *mut State,
+    ) -> i32;
+    fn spk_stream_process(stream: State, input: *const f32, output: *mut f32, samples: usize) -> i32;
     fn spk_status_str(status: i32) -> *const core::ffi::c_char;
 }
 
@@ -88,8 +101,8 @@ fn main() -> ! {
 }
 
 fn measure(recording: &Recording) -> Result<(), i32> {
-    let mut buffer = [0.0f32; MAX_DIMS];
-    let (mut info, mut state, mut estimate) = (Info::default(), null_mut(), [0; 16]);
+    let (mut buffer, mut sources) = ([0.0f32; MAX_DIMS], [0.0f32; MAX_GROUPS]);
+    let (mut info, mut state, mut estimate, mut is_stream) = (Info::default(), null_mut(), [0; 16], false);
     let (memory, blob, blob_len) = (&raw mut MEMORY, recording.blob.as_ptr(), recording.blob.len());
 
     // Below here lies what the library takes.
@@ -107,7 +120,15 @@ fn measure(recording: &Recording) -> Result<(), i32> {
             ok(spk_init_gibbs(memory.cast(), len, blob, blob_len, &settings, &mut state))?;
             info.state_size = spk_gibbs_state_size(blob, blob_len);
         } else {
-            ok(spk_init(memory.cast(), size_of_val(&*memory), blob, blob_len, &mut state))?;
+            let len = size_of_val(&*memory);
+            match spk_init(memory.cast(), len, blob, blob_len, &mut state) {
+                ERR_BLOB_STREAM => {
+                    ok(spk_stream_init(memory.cast(), len, blob, blob_len, &mut state))?;
+                    info.state_size = spk_stream_size(blob, blob_len);
+                    is_stream = true;
+                }
+                status => ok(status)?,
+            }
         }
     }
     let sample = buffer.get_mut(..info.dims as usize).unwrap_or_default();
@@ -115,8 +136,13 @@ fn measure(recording: &Recording) -> Result<(), i32> {
     let most = if cfg!(feature = "each") { 3 } else { usize::MAX };
     for n in 0..recording.count(sample.len()).min(most) {
         recording.read(n, sample);
-        // SAFETY: `state` was made above.
-        ok(unsafe { spk_process(state, sample.as_ptr(), sample.len(), &mut estimate) })?;
+        // SAFETY: `state` was made above; a sample in, and at most one number for each latent out.
+        ok(unsafe {
+            match is_stream {
+                true => spk_stream_process(state, sample.as_ptr(), sources.as_mut_ptr(), 1),
+                false => spk_process(state, sample.as_ptr(), sample.len(), &mut estimate),
+            }
+        })?;
     }
     let stack = stack_depth(top);
 

@@ -18,7 +18,10 @@ pub(super) fn cost(facts: &Facts<'_>) -> String {
     let row = |name: &str, value: String, word: &str| vec![name.into(), value, word.into()];
     let mut rows = vec![
         row("Flash", bytes(facts.blob_bytes as u64), "the model itself; the code comes on top"),
-        row("RAM", bytes(facts.arena_bytes as u64), "for each stream, known before anything runs"),
+        match facts.stream_bytes {
+            Some(ram) => row("RAM", bytes(ram as u64), "for each stream, known before anything runs"),
+            None => row("RAM", bytes(facts.arena_bytes as u64), "for each state, known before anything runs"),
+        },
         row("States", count(facts.states), "looked at for every sample"),
         row("Projection", count(stages.projection), "multiply-adds: the sample times the dictionary"),
         row("Selection", count(stages.selection), "multiply-adds: which latents are worth a closer look"),

@@ -33,7 +33,9 @@ pub(super) fn head(told: &Description, name: &str, blob: Option<&Facts<'_>>) -> 
     }
     if let Some(blob) = blob {
         figures.push(("flash", bytes(blob.blob_bytes as u64), format!("{} dictionary", blob.encoding)));
-        figures.push(("RAM", bytes(blob.arena_bytes as u64), "per stream".into()));
+        let (ram, of_what) =
+            blob.stream_bytes.map_or((blob.arena_bytes, "per state"), |bytes| (bytes, "per stream"));
+        figures.push(("RAM", bytes(ram as u64), of_what.into()));
         figures.push(("work", count(blob.operations), "multiply-adds a sample, at most".into()));
     }
     format!(

@@ -1,8 +1,7 @@
 //! The part of a stream's state that is not numbers in the caller's memory.
 
 use crate::numeric::math::Real;
-use crate::posterior::Path;
-use crate::states::tableau::{Joint, Latents};
+use crate::states::tableau::{Joint, Latents, Path};
 
 /// What inference keeps between samples beside the numbers in its memory: the candidates, the best state, the evidence. Plain
 /// data: with the model and the memory it is all the state there is, and it can be copied.
@@ -53,6 +52,26 @@ impl<T: Real> Default for State<T> {
         }
     }
 }
+
+/// The tableau over memory, as the state says it is.
+macro_rules! tableau {
+    ($model:expr, $memory:expr, $latents:expr, $energy:expr, $joint:expr, $on:expr) => {
+        $crate::states::tableau::Tableau {
+            model: $model,
+            sample: $memory.sample,
+            weighted: $memory.weighted,
+            latents: $latents,
+            candidates: $crate::numeric::words::records_mut($memory.candidates),
+            pairs: $memory.pairs,
+            column: $memory.column,
+            maxima: $memory.maxima,
+            joint: $joint,
+            is_loud: $crate::states::tableau::is_loud($energy),
+            count: usize::from($on),
+        }
+    };
+}
+pub(crate) use tableau;
 
 /// Something owned, or lent by who keeps it elsewhere.
 #[derive(Debug)]

@@ -1,0 +1,250 @@
+//! A spatial model as it lies in flash.
+
+use super::bin::{Bin, Constants, MOST_MICROPHONES, MOST_SOURCES};
+use crate::blob::bytes::{u8_at, u16_at, u32_at};
+use crate::blob::frame::{Form, Frame};
+use crate::blob::groups::Groups;
+use crate::blob::{SPATIAL, Sections, whole};
+use crate::error::{BlobError, ModelError};
+use crate::numeric::slices::{copy, span};
+
+/// Numbers of a bin, at most.
+pub(super) const LONGEST_RECORD: usize =
+    MOST_SOURCES * MOST_MICROPHONES * MOST_MICROPHONES + MOST_SOURCES + 1;
+
+/// Numbers of a bin: Cholesky factors, pi0, m.
+pub const fn record_len(microphones: usize, sources: usize) -> usize {
+    sources * microphones * microphones + 1 + sources
+}
+
+/// The parameters of all bins.
+#[derive(Clone, Copy, Debug)]
+enum Records<'a> {
+    Float(&'a [f32]),
+    /// Little-endian integers of 16 bits.
+    Integer(&'a [u8]),
+}
+
+/// A checked model of sources on spaced microphones; borrowed from the blob.
+#[derive(Clone, Copy, Debug)]
+pub struct SpatialModel<'a> {
+    microphones: usize,
+    sources: usize,
+    length: usize,
+    hop: usize,
+    rate: u32,
+    constants: Constants<f32>,
+    /// What integers of factors are multiplied with.
+    scale: f32,
+    records: Records<'a>,
+    groups: Groups<'a>,
+    provenance: &'a str,
+    byte_len: usize,
+}
+
+impl<'a> SpatialModel<'a> {
+    /// Whether bytes look like a spatial model; nothing of it is checked.
+    pub fn is_one(bytes: &[u8]) -> bool {
+        bytes.starts_with(&crate::blob::MAGIC) && u8_at(bytes, 16) == SPATIAL
+    }
+
+    /// Checks all of `bytes`, once.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, BlobError> {
+        let bytes = whole(bytes)?;
+        if u8_at(bytes, 16) != SPATIAL {
+            return Err(BlobError::Unknown { field: "kind", value: u8_at(bytes, 16) });
+        }
+        if let Some(offset) = (18..24).chain(32..40).chain(44..48).find(|&offset| u8_at(bytes, offset) != 0) {
+            return Err(BlobError::Unknown { field: "header", value: u8_at(bytes, offset) });
+        }
+        let range = |field, index| BlobError::Model(ModelError::Range { field, index });
+        let (microphones, sources) = (u32_at(bytes, 24) as usize, u32_at(bytes, 28) as usize);
+        if !(2..=MOST_MICROPHONES).contains(&microphones) {
+            return Err(range("dims", 0));
+        }
+        if !(1..=MOST_SOURCES).contains(&sources) {
+            return Err(range("latents", 0));
+        }
+        let sections = Sections::new(bytes, &["ROOM", "SPAT"])?;
+        let section = |tag: &'static str| sections.find(tag).ok_or(BlobError::MissingSection { tag });
+        let frame = Frame::parse(section("fram")?, microphones)?;
+        let Form::Fourier { length, hop } = frame.form else {
+            return Err(BlobError::Model(ModelError::Unfit { field: "frame" }));
+        };
+        let room = section("ROOM")?;
+        if room.len() != 24 || u32_at(room, 20) != 0 {
+            return Err(BlobError::SectionLength { tag: "ROOM" });
+        }
+        let number = |offset| f32::from_bits(u32_at(room, offset));
+        let constants = Constants {
+            off_level: number(4),
+            context: number(8),
+            floor: number(12),
+            microphone: u32_at(room, 0) as usize,
+        };
+        if constants.microphone >= microphones {
+            return Err(range("microphone", 0));
+        }
+        for (field, value, least, most) in [
+            ("off level", constants.off_level, 0.0, 0.5),
+            ("context", constants.context, 0.0, 4.0),
+            ("floor", constants.floor, 1e-5, 1.0),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(range(field, 0));
+            }
+        }
+        let (scale, content) = (number(16), section("SPAT")?);
+        let records = match u8_at(bytes, 17) {
+            0 if scale == 0.0 => Records::Float(sections.floats("SPAT")?),
+            1 if scale > 0.0 && scale <= 1.0 => Records::Integer(content),
+            0 | 1 => return Err(range("scale", 0)),
+            value => return Err(BlobError::Unknown { field: "encoding", value }),
+        };
+        let width = if u8_at(bytes, 17) == 0 { 4 } else { 2 };
+        let (expected, found) =
+            ((length as usize / 2 + 1) * record_len(microphones, sources), content.len() / width);
+        if expected * width != content.len() {
+            return Err(BlobError::Model(ModelError::Length { field: "bins", expected, found }));
+        }
+        let text = sections.find("prov").unwrap_or(&[]);
+        let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
+        let groups = match sections.find("grps") {
+            Some(bytes) => Groups::parse(bytes, sources)?,
+            None => Groups::unnamed(sources, false),
+        };
+        if groups.len() != sources || (0..sources).any(|source| groups.of(source) != source) {
+            return Err(BlobError::Model(ModelError::Unfit { field: "groups" }));
+        }
+        let model = Self {
+            microphones,
+            sources,
+            length: length as usize,
+            hop: hop as usize,
+            rate: frame.rate,
+            constants,
+            scale,
+            records,
+            groups,
+            provenance,
+            byte_len: bytes.len(),
+        };
+        model.check()?;
+        Ok(model)
+    }
+
+    /// Factors that are finite, not negative on the diagonal and of no more than twice the energy that training gives them, so
+    /// that no covariance can overflow; probabilities below 1.
+    fn check(&self) -> Result<(), BlobError> {
+        let wrong = |field, index| Err(BlobError::Model(ModelError::Range { field, index }));
+        let most = 2.0 * (self.sources * self.microphones) as f32;
+        let mut buffer = [0.0; LONGEST_RECORD];
+        for index in 0..self.bins() {
+            let bin = self.bin(index, &mut buffer);
+            let mut energy = 0.0;
+            bin.factors.iter().for_each(|number| energy += number * number);
+            let each = self.microphones * self.microphones;
+            let is_diagonal =
+                |i: usize| (0..self.microphones).any(|row| i.checked_rem(each) == Some(row * row + 2 * row));
+            let is_negative = bin.factors.iter().enumerate().any(|(i, &f)| is_diagonal(i) && f < 0.0);
+            if !(energy <= most) || is_negative {
+                return wrong("factors", index);
+            }
+            if !(bin.silence > 0.0 && bin.silence < 1.0) {
+                return wrong("silence", index);
+            }
+            if bin.activity.iter().any(|m| !(0.0..=1.0).contains(m)) {
+                return wrong("activity", index);
+            }
+        }
+        Ok(())
+    }
+
+    /// The parameters of a bin, in place or decoded to `buffer`.
+    #[inline(always)]
+    pub(super) fn bin<'b>(&self, index: usize, buffer: &'b mut [f32; LONGEST_RECORD]) -> Bin<'b, f32>
+    where
+        'a: 'b,
+    {
+        let len = record_len(self.microphones, self.sources);
+        let factors = len - 1 - self.sources;
+        let record: &'b [f32] = match self.records {
+            Records::Float(numbers) => span(numbers, index * len, len),
+            Records::Integer(bytes) => {
+                let bytes = span(bytes, 2 * index * len, 2 * len);
+                for (i, number) in buffer.iter_mut().take(len).enumerate() {
+                    let integer = f32::from(u16_at(bytes, 2 * i).cast_signed());
+                    *number = integer * if i < factors { self.scale } else { 1.0 / 32768.0 };
+                }
+                span(buffer, 0, len)
+            }
+        };
+        let mut silence = [0.0];
+        copy(&mut silence, span(record, factors, 1));
+        let [silence] = silence;
+        Bin { factors: span(record, 0, factors), silence, activity: span(record, factors + 1, self.sources) }
+    }
+
+    /// D.
+    pub fn microphones(&self) -> usize {
+        self.microphones
+    }
+
+    /// H.
+    pub fn sources(&self) -> usize {
+        self.sources
+    }
+
+    /// L, samples of a frame.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// K, samples from one frame to the next.
+    pub fn hop(&self) -> usize {
+        self.hop
+    }
+
+    /// Bins of a frame, L/2 + 1.
+    pub fn bins(&self) -> usize {
+        self.length / 2 + 1
+    }
+
+    /// Samples per second, 0 when unknown.
+    pub fn rate(&self) -> u32 {
+        self.rate
+    }
+
+    /// What all bins share.
+    pub fn constants(&self) -> Constants<f32> {
+        self.constants
+    }
+
+    /// Whether parameters are integers of 16 bits.
+    pub fn is_integer(&self) -> bool {
+        matches!(self.records, Records::Integer(_))
+    }
+
+    /// Writes the parameters of a bin to `record`, [`record_len`] numbers.
+    pub fn record(&self, index: usize, record: &mut [f32]) {
+        let mut buffer = [0.0; LONGEST_RECORD];
+        let bin = self.bin(index, &mut buffer);
+        let numbers = bin.factors.iter().chain([&bin.silence]).chain(bin.activity);
+        record.iter_mut().zip(numbers).for_each(|(to, &from)| *to = from);
+    }
+
+    /// Names of sources.
+    pub fn groups(&self) -> Groups<'a> {
+        self.groups
+    }
+
+    /// Where the model came from.
+    pub fn provenance(&self) -> &'a str {
+        self.provenance
+    }
+
+    /// Length in bytes.
+    pub fn byte_len(&self) -> usize {
+        self.byte_len
+    }
+}

@@ -1,0 +1,70 @@
+//! Uphill: flips that gain, until none does.
+
+use super::Tableau;
+use crate::capacity::MAX_SELECTED;
+use crate::counts::Count;
+use crate::kinds::Family;
+use crate::numeric::math::Real;
+use crate::numeric::slices::span;
+
+/// Nats that a flip must gain, roughly computed as they are, for a search to take it.
+pub(crate) const MARGIN: f64 = 0.03;
+
+impl<T: Real> Tableau<'_, T> {
+    /// [`Tableau::climb`], and of a loud sample again with exact numbers.
+    pub fn settle(&mut self, max_active: usize) {
+        self.climb(max_active);
+        if self.is_loud {
+            self.settle_loud(max_active);
+        }
+    }
+
+    /// Flips whatever gains most until nothing does, with at most `max_active` on; leaves all flips evaluated.
+    pub fn climb(&mut self, max_active: usize) {
+        // Every step gains more than rounding can make up; the bound is for numbers that are no numbers.
+        for _ in 0..4 * MAX_SELECTED {
+            self.evaluate();
+            let (mut best, mut most) = (None, T::from_f64(MARGIN));
+            let room = self.count < max_active;
+            for (i, candidate) in span(self.candidates, 0, self.len()).iter().enumerate() {
+                if candidate.gain > most && (room || candidate.sign < T::ZERO) {
+                    (best, most) = (Some(i), candidate.gain);
+                }
+            }
+            match best {
+                Some(best) => self.flip(best),
+                None => {
+                    let Some((off, on)) = self.best_swap() else { return };
+                    self.flip(on);
+                    self.flip(off);
+                }
+            }
+        }
+    }
+
+    /// The latent to turn off and the one to turn on that together gain most, if any do: where no single flip gains, one latent may
+    /// stand in for another. Only where coefficients cannot share what there is to explain: without a slab.
+    pub(super) fn best_swap(&mut self) -> Option<(usize, usize)> {
+        if self.family() != Family::Binary {
+            return None;
+        }
+        let (n, mut best, mut most) = (self.len(), None, T::from_f64(MARGIN));
+        for i in 0..n {
+            let Some(&own) = self.candidates.get(i) else { break };
+            if own.sign > T::ZERO {
+                continue;
+            }
+            Count::Swaps.add(n);
+            self.gather(i);
+            let candidates = span(self.candidates, 0, n).iter().zip(&*self.column);
+            for (j, (other, &g)) in candidates.enumerate() {
+                // With i off, j sees G_ij more.
+                let gain = own.gain + other.gain + g;
+                if other.sign > T::ZERO && gain > most {
+                    (best, most) = (Some((i, j)), gain);
+                }
+            }
+        }
+        best
+    }
+}

@@ -1,0 +1,63 @@
+//! States that are returned to: copies of the tableau, and the tableau of the same candidates anew.
+
+use super::{Tableau, row_start};
+use crate::counts::Count;
+use crate::memory::{Candidate, Kept};
+use crate::numeric::math::Real;
+use crate::numeric::slices::{at, copy, span, span_mut};
+use crate::numeric::words::{Record, records_mut};
+
+impl<T: Real> Tableau<'_, T> {
+    /// The same candidates anew, all off, keeping their sums; `projection` is b.
+    pub fn rebuild(&mut self, base: T, projection: &[T]) {
+        let latents = self.latents.clone();
+        self.clear(base);
+        for (i, &latent) in latents.iter().enumerate() {
+            let kept = self.candidates.get(i).copied().unwrap_or(Candidate::ZERO);
+            self.append(latent, at(projection, usize::from(latent)));
+            if let Some(candidate) = self.candidates.get_mut(i) {
+                let Candidate { reference, on, off, first, square, .. } = kept;
+                *candidate = Candidate { reference, on, off, first, square, ..*candidate };
+            }
+        }
+    }
+
+    /// The memory of level `level`: candidates, pairs, maxima.
+    #[allow(clippy::type_complexity)]
+    pub(super) fn level<'l>(
+        &self,
+        levels: &'l mut [T],
+        level: usize,
+    ) -> Option<(&'l mut [Kept<T>], &'l mut [T], &'l mut [T])> {
+        let kept_len = self.candidates.len() * <Kept<T> as Record<T>>::LEN;
+        let len = kept_len + self.pairs.len() + self.maxima.len();
+        Count::Copied.add(4 * self.len() + row_start(self.len()) + self.maxima.len());
+        let (kept, rest) = levels.get_mut(level * len..(level + 1) * len)?.split_at_mut_checked(kept_len)?;
+        let (pairs, maxima) = rest.split_at_mut_checked(self.pairs.len())?;
+        Some((records_mut(kept), pairs, maxima))
+    }
+
+    /// Copies the state, but for its joint and count, to come back to it.
+    pub fn keep(&self, levels: &mut [T], level: usize) {
+        let Some((kept, pairs, maxima)) = self.level(levels, level) else { return };
+        for (kept, candidate) in kept.iter_mut().zip(span(self.candidates, 0, self.len())) {
+            let &Candidate { sign, diagonal, shrunk, seen, .. } = candidate;
+            *kept = Kept { sign, diagonal, shrunk, seen };
+        }
+        copy(pairs, span(self.pairs, 0, row_start(self.len())));
+        copy(maxima, self.maxima);
+    }
+
+    /// Comes back to a state.
+    pub fn restore(&mut self, levels: &mut [T], level: usize) {
+        let n = self.len();
+        let Some((kept, pairs, maxima)) = self.level(levels, level) else { return };
+        for (candidate, kept) in span_mut(self.candidates, 0, n).iter_mut().zip(kept) {
+            let &mut Kept { sign, diagonal, shrunk, seen } = kept;
+            (candidate.sign, candidate.diagonal) = (sign, diagonal);
+            (candidate.shrunk, candidate.seen) = (shrunk, seen);
+        }
+        copy(span_mut(self.pairs, 0, row_start(n)), pairs);
+        copy(self.maxima, maxima);
+    }
+}

@@ -1,0 +1,181 @@
+//! Digits of loud samples: where t comes from large numbers that cancel, it is computed anew from the residual.
+
+use super::{Joint, Tableau};
+use crate::counts::Count;
+use crate::kinds::Family;
+use crate::memory::Candidate;
+use crate::model::with_column;
+use crate::numeric::math::{Accurate, Real};
+use crate::numeric::slices::{at, copy, set, span, span_mut};
+use crate::project::{project_some, weigh_in_place};
+
+/// Times a loud sample is refined before its states are looked at, at most.
+pub(crate) const PASSES: usize = 3;
+
+/// Flips by this much more than [`Real::REFINE_ABOVE`] lose digits that matter: rounding is relative to the flip, not to the
+/// whole sample.
+const FLIP_ABOVE: f64 = 16.0;
+
+/// Whether a sample of this energy is so far above the noise that log joints lose digits that matter.
+#[inline(always)]
+pub(crate) fn is_loud<T: Real>(energy: T) -> bool {
+    T::HALF * energy > T::REFINE_ABOVE
+}
+
+impl<T: Real> Tableau<'_, T> {
+    /// Whether t loses digits when candidate `i` is flipped.
+    pub fn is_loud_flip(&self, i: usize) -> bool {
+        self.is_loud && {
+            let x = if self.is_on(i) { self.coefficient(i) } else { self.flip_at(i).value };
+            self.is_loud_at(i, x)
+        }
+    }
+
+    /// Whether a coefficient x is worth so many nats that those of states with it and of states without it cannot be compared.
+    pub(super) fn is_loud_at(&self, i: usize, x: T) -> bool {
+        let Some(candidate) = self.candidates.get(i) else { return false };
+        let worth = match self.family() {
+            Family::Slab => T::HALF * x * x / candidate.least,
+            Family::Binary => T::HALF * candidate.diagonal,
+            Family::Maximal => T::ZERO,
+        };
+        !(worth <= T::from_f64(FLIP_ABOVE) * T::REFINE_ABOVE)
+    }
+
+    /// Makes t exact for a loud sample: with x0 the coefficients as they are, rounded, b0 the projection of y - W x0 and
+    /// v = b0 + K (mu - x0) of the latents that are on, kappa = x0 + Lambda v, and r = b0 - S_:A v of those that are off.
+    /// The log joint is then that of this state, computed from the residual.
+    pub fn refine(&mut self) {
+        self.joint = match self.family() {
+            Family::Slab | Family::Binary => self.refine_seen(),
+            Family::Maximal => self.maximal_joint(),
+        };
+    }
+
+    /// The same but for the log joint, which flips have found from that of a neighbour: what states share, a large residual that
+    /// none of them explains, does not show in it. Returns the one from the residual.
+    #[inline(never)]
+    pub fn refine_seen(&mut self) -> Joint<T> {
+        let n = self.len();
+        Count::Refined.add(1);
+        Count::RefinedMacs.add(n * self.count);
+        let energy = self.leave();
+        project_some(self.model, self.latents, self.weighted, span_mut(self.column, 0, n));
+        let (has_slab, mut exponent) = (self.family() == Family::Slab, T::ZERO);
+        // v where latents are on, in `weight`; b0 in `seen` of those that are off.
+        for (candidate, &b) in span_mut(self.candidates, 0, n).iter_mut().zip(&*self.column) {
+            if candidate.sign < T::ZERO {
+                exponent += candidate.logit;
+            }
+            if candidate.sign > T::ZERO || !has_slab {
+                candidate.seen = b;
+                continue;
+            }
+            let away = (candidate.mean + candidate.seen) - candidate.mean;
+            candidate.weight = b - candidate.precision * away;
+            candidate.seen = away;
+            exponent -= T::HALF * candidate.precision * away * away;
+        }
+        let mut joint = Joint { base: -(T::HALF * energy), exponent, ..self.joint };
+        if !has_slab {
+            return joint;
+        }
+        for k in 0..n {
+            let Some(&Candidate { sign, weight, diagonal, .. }) = self.candidates.get(k) else { break };
+            if sign > T::ZERO {
+                continue;
+            }
+            self.gather(k);
+            let mut moved = diagonal * weight;
+            for (candidate, &s) in self.candidates.iter_mut().zip(span(self.column, 0, n)) {
+                candidate.seen -= s * weight;
+                if candidate.sign < T::ZERO {
+                    moved -= s * candidate.weight;
+                }
+            }
+            joint.exponent += T::HALF * moved * weight;
+            if let Some(candidate) = self.candidates.get_mut(k) {
+                candidate.seen += diagonal * weight;
+            }
+        }
+        joint
+    }
+
+    /// Sigma^-1 (y - W x) in `weighted`, the difference of large numbers in double words; returns the energy.
+    pub fn leave(&mut self) -> T {
+        Count::DoubleWords.add(self.sample.len() * self.count);
+        Count::LeftSteps.add(self.sample.len() * self.len());
+        for d in 0..self.sample.len() {
+            let mut rest = Accurate::new(at(self.sample, d));
+            for i in 0..self.len() {
+                if self.is_on(i) {
+                    rest.subtract_product(self.model.entry(d, self.latent(i)), self.coefficient(i));
+                }
+            }
+            set(self.weighted, d, rest.value());
+        }
+        weigh_in_place(&self.model.noise, self.weighted)
+    }
+
+    /// The same in single words, where it only guides a search.
+    pub fn leave_roughly(&mut self) {
+        copy(self.weighted, self.sample);
+        for i in 0..self.len() {
+            if !self.is_on(i) {
+                continue;
+            }
+            Count::Columns.add(self.sample.len());
+            let x = self.coefficient(i);
+            with_column!(self.model, self.latent(i), |column| {
+                for (r, w) in self.weighted.iter_mut().zip(column) {
+                    *r -= w * x;
+                }
+            });
+        }
+        weigh_in_place(&self.model.noise, self.weighted);
+    }
+
+    /// Whether another reference may make results more exact: maximal causes form every residual anyhow.
+    pub fn may_refine(&self) -> bool {
+        self.is_loud && self.family() != Family::Maximal
+    }
+
+    /// Goes to the state that has these latents on, of candidates that are all off or on; refines t there.
+    pub fn turn_to(&mut self, latents: &[u16]) {
+        for turns_on in [true, false] {
+            for i in 0..self.len() {
+                let is_wanted = latents.contains(&(self.latent(i) as u16));
+                if is_wanted == turns_on && self.is_on(i) != is_wanted {
+                    self.flip(i);
+                }
+            }
+        }
+        self.refine();
+    }
+
+    /// Whether no loud latent is on in the state with these latents and coefficients but off in the reference, or the other way
+    /// round: then both are known equally well.
+    pub fn is_beside_reference(&self, latents: &[u16], values: &[T]) -> bool {
+        (0..self.len()).all(|i| {
+            let reference = self.candidates.get(i).map_or(T::ZERO, |candidate| candidate.reference);
+            let place = latents.iter().position(|&latent| usize::from(latent) == self.latent(i));
+            match (reference != T::ZERO, place) {
+                (false, Some(place)) => !self.is_loud_at(i, at(values, place)),
+                (true, None) => !self.is_loud_at(i, reference),
+                _ => true,
+            }
+        })
+    }
+
+    /// Climbs with exact numbers, at a state that was climbed to with others.
+    pub fn settle_loud(&mut self, max_active: usize) {
+        for _ in 0..PASSES {
+            self.refine();
+            let refined = self.joint.exponent;
+            self.climb(max_active);
+            if self.joint.exponent == refined {
+                return;
+            }
+        }
+    }
+}
