@@ -14,8 +14,8 @@
 //! loudness does not matter. All 2^H states are summed over, H <= 4 on D <= 4 microphones. abar_h is the activity of the frame before,
 //! averaged over three bins, m_h its mean in training: what was on stays on, and nothing of the future is needed.
 //!
-//! The blob holds Cholesky factors of R_h, so that whatever the bytes are, C_s can be inverted. It is inverted for every state as it is
-//! needed: that takes fewer numbers from flash and no memory for 2^H inverses of every bin.
+//! The blob holds Cholesky factors of R_h, so that whatever the bytes are, C_s can be inverted. Nothing of a bin is kept from frame to
+//! frame except activities: two microphones have closed forms, so that 2^H inverses of every bin would only take memory and flash reads.
 //!
 //! **Blob.** Kind 7 in the format of [`crate::blob`]; D and H as there, the encoding f32 or i16, other fields of the header 0. Sections:
 //!
@@ -26,15 +26,17 @@
 //! | `fram` | form 4, the transform |
 //! | `grps`, `prov` | as there; every source is a group |
 //!
-//! Work: 2^H factorisations of D x D for each of the L/2 + 1 bins, D + H real transforms of L samples, every K samples. Memory:
-//! [`SpatialStream::memory_len`].
+//! Work, every K samples: D + H real transforms of L samples, and for each of the L/2 + 1 bins 2^H states, each a division and some 10
+//! multiply-adds for D = 2, a factorisation of D x D for more. Memory: [`SpatialStream::memory_len`].
 
+mod array;
 mod bin;
 mod model;
+mod pair;
 mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use bin::{Bin, Complex, Constants, MOST_MICROPHONES, MOST_SOURCES};
+pub use bin::{Bin, Complex, Constants, MOST_MICROPHONES, MOST_SOURCES, MOST_STATES, Posterior};
 pub use model::{SpatialModel, record_len};
 pub use stream::{SpatialStream, stream_bytes};

@@ -220,6 +220,12 @@ impl<'a> SpatialModel<'a> {
         self.constants
     }
 
+    /// The same with the images of sources at another microphone; nothing where there is none of this number.
+    pub fn with_microphone(mut self, microphone: usize) -> Option<Self> {
+        self.constants.microphone = microphone;
+        (microphone < self.microphones).then_some(self)
+    }
+
     /// Whether parameters are integers of 16 bits.
     pub fn is_integer(&self) -> bool {
         matches!(self.records, Records::Integer(_))

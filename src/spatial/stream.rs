@@ -151,7 +151,7 @@ impl Work<'_> {
         for (ring, spectrum) in input.chunks_exact(length.max(1)).zip(spectra) {
             stft.forward(ring, oldest, spectrum);
         }
-        // Code for each number of microphones: loops over them are unrolled.
+        // Code for each number of microphones.
         let is_whole = match model.microphones() {
             2 => bins_of::<2>(model, self.spectra, self.activities),
             3 => bins_of::<3>(model, self.spectra, self.activities),
@@ -193,11 +193,7 @@ fn bins_of<const D: usize>(
             *y = row(spectra, channel * bins + index);
         }
         let (mut activity, mut images) = ([0.0; MOST_SOURCES], [[0.0; 2]; MOST_SOURCES]);
-        if !parameters.infer(&constants, &y, &expected, &mut activity, &mut images) {
-            is_whole = false;
-            copy(&mut activity, parameters.activity);
-            images = [[0.0; 2]; MOST_SOURCES];
-        }
+        is_whole &= parameters.infer(&constants, &y, &expected, &mut activity, &mut images);
         for h in 0..sources {
             set(activities, index * sources + h, activity[h]);
             set(spectra, h * bins + index, images[h]);
