@@ -24,8 +24,8 @@ pub(crate) const FLOATS: bool =
 pub(crate) const STREAM: bool = cfg!(feature = "stream");
 
 /// The features of this crate that models need, one bit each.
-const NAMES: [&str; 9] =
-    ["gsc", "binary", "mca", "ssmca", "gibbs", "subsets", "integers", "fixed-point", "stream"];
+const NAMES: [&str; 10] =
+    ["gsc", "binary", "mca", "ssmca", "gibbs", "subsets", "integers", "fixed-point", "stream", "spatial"];
 
 /// A set of Cargo features, of those that decide which models a build can run.
 ///
@@ -49,7 +49,8 @@ impl Features {
         .with(Self::SUBSETS, SUBSETS)
         .with(Self::INTEGERS, INTEGERS)
         .with(Self::FIXED_POINT, FIXED)
-        .with(Self::STREAM, STREAM);
+        .with(Self::STREAM, STREAM)
+        .with(Self::SPATIAL, cfg!(feature = "spatial"));
     const NONE: Self = Self(0);
     const GSC: Self = Self(1);
     const BINARY: Self = Self(1 << 1);
@@ -62,6 +63,8 @@ impl Features {
     const FIXED_POINT: Self = Self(1 << 7);
     /// Streams.
     pub const STREAM: Self = Self(1 << 8);
+    /// Sources on spaced microphones.
+    pub const SPATIAL: Self = Self(1 << 9);
 
     /// What a build must have to run a model with its usual engine. A model in fixed point needs nothing for floats, but samples
     /// that are too loud for integers are refused without the feature `gsc`.

@@ -7,12 +7,13 @@
 
 mod common;
 
+use common::rooms::Room;
 use common::streams::{in_blocks, stream};
 use common::{digest, fnv, tests_dir};
 use spikelet::frame::{Form, Frame};
 use spikelet::model::Width;
 use spikelet::rng::Rng;
-use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind};
+use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind, SpatialModel, SpatialStream};
 use spikelet_trainer::blob::{self, About};
 use spikelet_trainer::groups::Grouping;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
@@ -288,6 +289,45 @@ fn the_stream_of_devices() {
     let output = in_blocks(&mut stream(blob, Engine::Truncated).unwrap(), &samples, &[500]);
     let hash = fnv(&output.iter().flat_map(|y| y.to_le_bytes()).collect::<Vec<u8>>());
     same_bytes(&path("digest"), format!("{hash:016x}\n").as_bytes());
+}
+
+/// Two and three sources on two microphones as in a room of 8 kHz, and two that the smallest device has room for: four sources,
+/// put out at the second microphone, and three microphones.
+#[test]
+fn the_rooms_of_devices() {
+    let delays = [-1.2, 1.1, 0.1, 0.6];
+    let room = Room {
+        microphones: 2,
+        delays: &delays[..2],
+        length: 1024,
+        hop: 256,
+        rate: 8000,
+        is_integer: false,
+        microphone: 0,
+    };
+    for (name, samples, room) in [
+        ("room-d2h2", 3072, Room { ..room }),
+        ("room-d2h3", 3072, Room { delays: &delays[..3], is_integer: true, ..room }),
+        ("room-d2h4", 400, Room { delays: &delays, length: 128, hop: 16, microphone: 1, ..room }),
+        (
+            "room-d3h3",
+            200,
+            Room { microphones: 3, delays: &delays[..3], length: 64, hop: 16, microphone: 2, ..room },
+        ),
+    ] {
+        let path = |extension| tests_dir().join("conformance").join(name).with_extension(extension);
+        let (bytes, recording) = (room.bytes(), room.recording(samples, 5));
+        same_bytes(&path("spk"), &bytes);
+        same_bytes(&path("f32"), &recording.iter().flat_map(|y| y.to_le_bytes()).collect::<Vec<u8>>());
+
+        let model = SpatialModel::parse(&bytes).expect("allocators align by eight bytes at least");
+        let mut memory = vec![f32::NAN; SpatialStream::memory_len(&model)];
+        let mut stream = SpatialStream::new(model, &mut memory).unwrap();
+        let mut output = vec![0.0; samples * model.sources()];
+        stream.process(&recording, &mut output).unwrap();
+        let hash = fnv(&output.iter().flat_map(|y| y.to_le_bytes()).collect::<Vec<u8>>());
+        same_bytes(&path("digest"), format!("{hash:016x}\n").as_bytes());
+    }
 }
 
 #[test]

@@ -342,7 +342,7 @@ pub unsafe extern "C" fn spk_missing_features(
         let room = text.len().checked_sub(1).ok_or(SPK_ERR_LENGTH)?;
         // SAFETY: as above.
         let refused = match Blob::parse(unsafe { slice(blob.cast::<u8>(), blob_len)? }) {
-            Ok(_) => return Ok(()),
+            Ok(_) | Err(BlobError::StreamOnly) => return Ok(()),
             Err(refused) => refused,
         };
         if let BlobError::Model(ModelError::LeftOut { features }) = refused {

@@ -7,18 +7,91 @@ use crate::api::{done, parse};
 use crate::pointers::{Header, check, create, open, put, slice, slice_mut};
 use crate::types::{SPK_ERR_LENGTH, SPK_ERR_OVERLAP, SPK_ERR_SETTING, SPK_STATE_ALIGN, spk_status, status};
 use core::ffi::{c_char, c_void};
+use spikelet::groups::Groups;
 use spikelet::stream::{Place, STREAM_BASE, stream_bytes};
-use spikelet::{Blob, Engine, State, Stream};
+use spikelet::{Blob, Engine, Error, State, Stream};
+#[cfg(feature = "spatial")]
+use {
+    crate::types::{SPK_ERR_BLOB_STREAM, blob_status},
+    spikelet::{SpatialModel, SpatialStream, spatial},
+};
 
 /// One stream of sound or of sensors. Opaque; lives in memory of the caller. It may be copied or moved as bytes (to memory
 /// with the same alignment) as long as the blob stays where it is.
 #[repr(C, align(8))]
 pub struct spk_stream {
     magic: u32,
-    blob: Blob<'static>,
-    engine: Engine,
-    state: State<f32>,
+    separator: Separator,
     place: Place,
+}
+
+/// What separates sources, and what it remembers outside the numbers.
+enum Separator {
+    Points {
+        blob: Blob<'static>,
+        engine: Engine,
+        state: State<f32>,
+    },
+    #[cfg(feature = "spatial")]
+    Spatial(SpatialModel<'static>),
+}
+
+impl Separator {
+    /// # Safety
+    /// Unless NULL, `blob` points to `len` bytes that stay as they are.
+    unsafe fn parse(blob: *const c_void, len: usize) -> Result<Self, spk_status> {
+        // SAFETY: promised by the caller.
+        match unsafe { parse(blob, len) } {
+            #[cfg(feature = "spatial")]
+            Err(SPK_ERR_BLOB_STREAM) => {
+                // SAFETY: as above.
+                let bytes = unsafe { slice(blob.cast::<u8>(), len)? };
+                SpatialModel::parse(bytes).map(Self::Spatial).map_err(blob_status)
+            }
+            parsed => {
+                let blob = parsed?;
+                Ok(Self::Points { blob, engine: Engine::of_kind(blob.kind()), state: State::default() })
+            }
+        }
+    }
+
+    /// Bytes of a stream; 0 when there can be none.
+    fn stream_bytes(&self) -> usize {
+        match self {
+            Self::Points { blob, .. } => stream_bytes(blob),
+            #[cfg(feature = "spatial")]
+            Self::Spatial(model) => spatial::stream_bytes(model),
+        }
+    }
+
+    fn names(&self) -> Groups<'static> {
+        match self {
+            Self::Points { blob, .. } => blob.groups(),
+            #[cfg(feature = "spatial")]
+            Self::Spatial(model) => model.groups(),
+        }
+    }
+
+    fn microphone(&self) -> usize {
+        match self {
+            Self::Points { .. } => 0,
+            #[cfg(feature = "spatial")]
+            Self::Spatial(model) => model.constants().microphone,
+        }
+    }
+
+    /// Changes the microphone; nothing where there is no such choice.
+    #[cfg_attr(not(feature = "spatial"), allow(unused_variables))]
+    fn choose(&mut self, microphone: usize) -> Option<()> {
+        match self {
+            Self::Points { .. } => None,
+            #[cfg(feature = "spatial")]
+            Self::Spatial(model) => {
+                *model = model.with_microphone(microphone)?;
+                Some(())
+            }
+        }
+    }
 }
 
 impl Header for spk_stream {
@@ -30,7 +103,11 @@ impl Header for spk_stream {
     }
 
     fn arena_len(&self) -> usize {
-        Stream::memory_len_for(&self.blob, &self.engine)
+        match &self.separator {
+            Separator::Points { blob, engine, .. } => Stream::memory_len_for(blob, engine),
+            #[cfg(feature = "spatial")]
+            Separator::Spatial(model) => SpatialStream::memory_len(model),
+        }
     }
 }
 
@@ -52,15 +129,60 @@ pub struct spk_stream_info {
     pub hop: u32,
     /// Samples per second that the model was made for, 0 when unknown.
     pub rate: u32,
+    /// The channel that sources come out as they are heard at: see spk_stream_set_microphone(). 0 for models that have no
+    /// choice.
+    pub microphone: u32,
+}
+
+/// A stream of either sort.
+enum Opened<'a> {
+    Points(Stream<'a>),
+    #[cfg(feature = "spatial")]
+    Spatial(SpatialStream<'a>),
+}
+
+/// The same for either.
+macro_rules! each {
+    ($opened:expr, $stream:ident => $what:expr) => {
+        match $opened {
+            Opened::Points($stream) => $what,
+            #[cfg(feature = "spatial")]
+            Opened::Spatial($stream) => $what,
+        }
+    };
+}
+
+/// A block through a stream.
+trait Run: Sized {
+    fn run(stream: &mut Opened<'_>, input: &[Self], output: &mut [Self]) -> Result<(), Error>;
+}
+
+impl Run for f32 {
+    fn run(stream: &mut Opened<'_>, input: &[f32], output: &mut [f32]) -> Result<(), Error> {
+        each!(stream, stream => stream.process(input, output))
+    }
+}
+
+impl Run for i16 {
+    fn run(stream: &mut Opened<'_>, input: &[i16], output: &mut [i16]) -> Result<(), Error> {
+        each!(stream, stream => stream.process_i16(input, output))
+    }
 }
 
 /// # Safety
 /// As for [`open`].
-unsafe fn opened<'a>(stream: *mut spk_stream) -> Result<Stream<'a>, spk_status> {
+unsafe fn opened<'a>(stream: *mut spk_stream) -> Result<Opened<'a>, spk_status> {
     // SAFETY: promised by the caller.
     let (header, memory) = unsafe { open(stream)? };
-    let spk_stream { blob, engine, state, place, .. } = header;
-    Stream::over(blob, *engine, memory, state, place).map_err(status)
+    let spk_stream { separator, place, .. } = header;
+    match separator {
+        Separator::Points { blob, engine, state } => {
+            Stream::over(blob, *engine, memory, state, place).map(Opened::Points)
+        }
+        #[cfg(feature = "spatial")]
+        Separator::Spatial(model) => SpatialStream::over(model, memory, place).map(Opened::Spatial),
+    }
+    .map_err(status)
 }
 
 /// Bytes of memory that spk_stream_init() needs for this blob; 0 when the blob is refused (spk_inspect() says why) or no stream
@@ -68,11 +190,11 @@ unsafe fn opened<'a>(stream: *mut spk_stream) -> Result<Stream<'a>, spk_status> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spk_stream_size(blob: *const c_void, blob_len: usize) -> usize {
     // SAFETY: promised by the caller: `blob` is NULL or points to `blob_len` readable bytes.
-    unsafe { parse(blob, blob_len) }.map_or(0, |blob| stream_bytes(&blob))
+    unsafe { Separator::parse(blob, blob_len) }.map_or(0, |separator| separator.stream_bytes())
 }
 
 /// Checks a blob and makes a stream: samples in, one signal for each source out. What becomes of samples, single ones of all
-/// channels, windows, or coefficients of a lapped transform, is in the blob.
+/// channels, windows, coefficients of a lapped transform, or bins of a Fourier transform for sources in a room, is in the blob.
 ///
 /// @param memory      memory for the stream, aligned to SPK_STATE_ALIGN bytes; it belongs to the stream from now on.
 ///                    There is nothing to free: when done, just reuse it.
@@ -96,17 +218,13 @@ pub unsafe extern "C" fn spk_stream_init(
         // SAFETY: promised by the caller, as documented above.
         unsafe {
             put(stream, core::ptr::null_mut())?;
-            let (blob, state, place) = (parse(blob, blob_len)?, State::default(), Place::default());
-            if stream_bytes(&blob) == 0 {
+            let separator = Separator::parse(blob, blob_len)?;
+            if separator.stream_bytes() == 0 {
                 return Err(SPK_ERR_SETTING);
             }
-            let engine = Engine::of_kind(blob.kind());
-            let made = create(
-                memory,
-                memory_len,
-                spk_stream { magic: spk_stream::MAGIC, blob, engine, state, place },
-            )?;
-            opened(made)?.prepare();
+            let header = spk_stream { magic: spk_stream::MAGIC, separator, place: Place::default() };
+            let made = create(memory, memory_len, header)?;
+            each!(&mut opened(made)?, stream => stream.prepare());
             put(stream, made)
         }
     })())
@@ -123,14 +241,15 @@ pub unsafe extern "C" fn spk_stream_inspect(
 ) -> spk_status {
     done((|| {
         // SAFETY: promised by the caller: `stream` is NULL or comes from spk_stream_init().
-        let stream = unsafe { opened(stream)? };
-        let found = spk_stream_info {
+        let (microphone, stream) = unsafe { (open(stream)?.0.separator.microphone(), opened(stream)?) };
+        let found = each!(&stream, stream => spk_stream_info {
             channels: stream.channels() as u32,
             groups: stream.groups() as u32,
             latency: stream.latency() as u32,
             hop: stream.hop() as u32,
             rate: stream.rate(),
-        };
+            microphone: microphone as u32,
+        });
         // SAFETY: as above.
         unsafe { put(info, found) }
     })())
@@ -142,7 +261,22 @@ pub unsafe extern "C" fn spk_stream_inspect(
 pub unsafe extern "C" fn spk_stream_group_name(stream: *mut spk_stream, group: u32) -> *const c_char {
     // SAFETY: promised by the caller: `stream` is NULL or comes from spk_stream_init().
     let stream = unsafe { open(stream) };
-    stream.map_or(c"", |(stream, _)| stream.blob.groups().c_name(group as usize)).as_ptr()
+    stream.map_or(c"", |(stream, _)| stream.separator.names().c_name(group as usize)).as_ptr()
+}
+
+/// Chooses the channel that sources come out as they are heard at, for models of spaced microphones; the blob says which it is
+/// at first. Takes effect with the next frame, without a click in between, and stays until it is changed.
+///
+/// @param stream      from spk_stream_init()
+/// @param microphone  below the stream's `channels`
+/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, or SPK_ERR_SETTING (no such channel, or another kind of model)
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_stream_set_microphone(stream: *mut spk_stream, microphone: u32) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller: `stream` is NULL or comes from spk_stream_init().
+        unsafe { open(stream)? }.0.separator.choose(microphone as usize).ok_or(SPK_ERR_SETTING)
+    })())
 }
 
 /// Takes samples and puts out as many of every source. Sample t that comes out, counted from the beginning of the stream,
@@ -167,9 +301,7 @@ pub unsafe extern "C" fn spk_stream_process(
     samples: usize,
 ) -> spk_status {
     // SAFETY: promised by the caller, as documented above.
-    done(unsafe {
-        process(stream, input, output, samples, |stream, input, output| stream.process(input, output))
-    })
+    done(unsafe { process(stream, input, output, samples) })
 }
 
 /// spk_stream_process() for 16-bit integers, as converters and sound files have them: 32768 is 1. What comes out louder is the
@@ -189,26 +321,24 @@ pub unsafe extern "C" fn spk_stream_process_i16(
     samples: usize,
 ) -> spk_status {
     // SAFETY: promised by the caller, as documented above.
-    done(unsafe {
-        process(stream, input, output, samples, |stream, input, output| stream.process_i16(input, output))
-    })
+    done(unsafe { process(stream, input, output, samples) })
 }
 
 /// Both of them.
 ///
 /// # Safety
 /// As spk_stream_process() documents.
-unsafe fn process<T>(
+unsafe fn process<T: Run>(
     stream: *mut spk_stream,
     input: *const T,
     output: *mut T,
     samples: usize,
-    run: impl FnOnce(&mut Stream<'_>, &[T], &mut [T]) -> Result<(), spikelet::Error>,
 ) -> Result<(), spk_status> {
     // SAFETY: promised by the caller.
     let mut stream = unsafe { opened(stream)? };
     let numbers = |each: usize| each.checked_mul(samples).ok_or(SPK_ERR_LENGTH);
-    let (read, written) = (numbers(stream.channels())?, numbers(stream.groups())?);
+    let (channels, groups) = each!(&stream, stream => (stream.channels(), stream.groups()));
+    let (read, written) = (numbers(channels)?, numbers(groups)?);
     check(input, read)?;
     check(output, written)?;
     let (from, to) = (input.addr(), output.addr());
@@ -218,7 +348,7 @@ unsafe fn process<T>(
         return Err(SPK_ERR_OVERLAP);
     }
     // SAFETY: promised by the caller, and they do not overlap.
-    unsafe { run(&mut stream, slice(input, read)?, slice_mut(output, written)?).map_err(status) }
+    unsafe { T::run(&mut stream, slice(input, read)?, slice_mut(output, written)?).map_err(status) }
 }
 
 /// Begins anew, as if the stream had just been made.
@@ -229,7 +359,7 @@ unsafe fn process<T>(
 pub unsafe extern "C" fn spk_stream_reset(stream: *mut spk_stream) -> spk_status {
     done((|| {
         // SAFETY: promised by the caller: `stream` is NULL or comes from spk_stream_init().
-        unsafe { opened(stream)? }.reset();
+        each!(&mut unsafe { opened(stream)? }, stream => stream.reset());
         Ok(())
     })())
 }

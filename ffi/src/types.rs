@@ -47,7 +47,7 @@ pub const SPK_ERR_BLOB_MODEL: spk_status = -26;
 pub const SPK_ERR_BLOB_CAPACITY: spk_status = -27;
 /// The model needs features that this library was built without: spk_missing_features() says which.
 pub const SPK_ERR_BLOB_LEFT_OUT: spk_status = -28;
-/// The model takes coefficients of a transform, not samples: use spk_stream_init().
+/// The model takes coefficients of a transform or sound of spaced microphones, not samples: use spk_stream_init().
 pub const SPK_ERR_BLOB_STREAM: spk_status = -29;
 
 /// Version of this interface: the functions, types and codes of this header.
@@ -222,6 +222,7 @@ pub(crate) fn blob_status(error: BlobError) -> spk_status {
         BlobError::Model(ModelError::Capacity { .. }) => SPK_ERR_BLOB_CAPACITY,
         BlobError::Model(ModelError::LeftOut { .. }) => SPK_ERR_BLOB_LEFT_OUT,
         BlobError::Model(_) => SPK_ERR_BLOB_MODEL,
+        BlobError::StreamOnly => SPK_ERR_BLOB_STREAM,
         _ => SPK_ERR_BLOB_SECTION,
     }
 }

@@ -54,7 +54,7 @@
 //! Hostile bytes end here: any byte string gives a checked [`Model`] or a [`BlobError`].
 
 use crate::error::ModelError;
-use crate::features::STREAM;
+use crate::features::{Features, STREAM};
 use crate::model::{
     Dictionary, Integers, Model, Noise, Selection, Shape, Sign, StateTable, States, Width, numbers,
 };
@@ -147,7 +147,10 @@ impl<'a> Blob<'a> {
         let bytes = whole(bytes)?;
         let code = u8_at(bytes, 16);
         if code == SPATIAL {
-            return Err(BlobError::StreamOnly);
+            let features = Features::SPATIAL.without(Features::BUILT);
+            let is_left_out = features != Features::default();
+            let left_out = BlobError::Model(ModelError::LeftOut { features });
+            return Err(if is_left_out { left_out } else { BlobError::StreamOnly });
         }
         let kind = Kind::of_code(code).ok_or(BlobError::Unknown { field: "kind", value: code })?;
         let width = match u8_at(bytes, 17) {

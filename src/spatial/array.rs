@@ -77,11 +77,11 @@ fn table<T: Real, const D: usize>(
     let mut rows = [[[T::ZERO; 2]; D]; MOST_SOURCES];
     let mut partial = [[[[T::ZERO; 2]; D]; D]; MOST_SOURCES + 1];
     let [.., base] = &mut partial;
-    for h in 0..prior.sources.min(MOST_SOURCES) {
+    for (h, (row, kept)) in rows.iter_mut().zip(&mut covariances).enumerate().take(prior.sources) {
         let mut r = covariance::<T, D>(bin, h);
         for j in 0..D {
             let m = constants.microphone.min(D - 1);
-            rows[h][j] = if j <= m { r[m][j] } else { conj(r[j][m]) };
+            row[j] = if j <= m { r[m][j] } else { conj(r[j][m]) };
         }
         for i in 0..D {
             for j in 0..i + 1 {
@@ -92,7 +92,7 @@ fn table<T: Real, const D: usize>(
                 r[i][j] = [on_level * re, on_level * im];
             }
         }
-        covariances[h] = r;
+        *kept = r;
     }
     let nothing = State { weight: T::ZERO, part: [[T::ZERO; 2]; D], quadratic: T::ZERO };
     let mut states = [nothing; MOST_STATES];
@@ -159,11 +159,11 @@ pub(super) fn infer<T: Real, const D: usize>(
     let on_level = T::ONE - off_level;
     let nothing = State { weight: T::ZERO, part: [[T::ZERO; 2]; D], quadratic: T::ZERO };
     let mut on = [nothing; MOST_SOURCES];
-    for h in (0..sources).rev() {
+    for (h, on) in on.iter_mut().enumerate().take(sources).rev() {
         let half = 1 << h;
         for s in 0..half {
             let upper = states[(s + half) & 15];
-            add(&mut on[h], &upper);
+            add(on, &upper);
             add(&mut states[s & 15], &upper);
         }
     }
@@ -172,15 +172,16 @@ pub(super) fn infer<T: Real, const D: usize>(
         return false;
     }
     let share = T::ONE / all.weight;
-    for h in 0..sources {
-        activities[h] = on[h].weight * share;
+    let found = activities.iter_mut().zip(images).zip(on.iter().zip(&rows));
+    for ((activity, image_of), (on, row)) in found.take(sources) {
+        *activity = on.weight * share;
         let mut image = [T::ZERO; 2];
         for j in 0..D {
-            let part = |k: usize| off_level * all.part[j][k] + on_level * on[h].part[j][k];
-            let [re, im] = times(rows[h][j], [part(0), part(1)]);
+            let part = |k: usize| off_level * all.part[j][k] + on_level * on.part[j][k];
+            let [re, im] = times(row[j], [part(0), part(1)]);
             image = [image[0] + re, image[1] + im];
         }
-        images[h] = [image[0] * share, image[1] * share];
+        *image_of = [image[0] * share, image[1] * share];
     }
     true
 }

@@ -139,10 +139,28 @@ impl<T: Real> Bin<'_, T> {
         activities: &mut [T; MOST_SOURCES],
         images: &mut [Complex<T>; MOST_SOURCES],
     ) -> bool {
+        match self.activity.len() {
+            1 => self.infer_of::<D, 1>(constants, y, expected, activities, images),
+            2 => self.infer_of::<D, 2>(constants, y, expected, activities, images),
+            3 => self.infer_of::<D, 3>(constants, y, expected, activities, images),
+            _ => self.infer_of::<D, 4>(constants, y, expected, activities, images),
+        }
+    }
+
+    /// The same for so many sources.
+    #[inline(always)]
+    pub(super) fn infer_of<const D: usize, const H: usize>(
+        &self,
+        constants: &Constants<T>,
+        y: &[Complex<T>; D],
+        expected: &[T; MOST_SOURCES],
+        activities: &mut [T; MOST_SOURCES],
+        images: &mut [Complex<T>; MOST_SOURCES],
+    ) -> bool {
         let heard = self.heard(constants, y, expected);
         if let Heard::Sound(prior) = &heard {
             let is_done = match y.first_chunk() {
-                Some(pair) if D == 2 => pair::infer(self, constants, prior, pair, activities, images),
+                Some(pair) if D == 2 => pair::infer::<T, H>(self, constants, prior, pair, activities, images),
                 _ => array::infer(self, constants, prior, y, activities, images),
             };
             if is_done {
@@ -163,7 +181,12 @@ impl<T: Real> Bin<'_, T> {
     ) -> Option<Posterior<T>> {
         let Heard::Sound(prior) = self.heard(constants, y, expected) else { return None };
         let Posterior { mut weights, quadratics } = match y.first_chunk() {
-            Some(pair) if D == 2 => pair::posterior(self, constants, &prior, pair),
+            Some(pair) if D == 2 => match prior.sources {
+                1 => pair::posterior::<T, 1>(self, constants, &prior, pair),
+                2 => pair::posterior::<T, 2>(self, constants, &prior, pair),
+                3 => pair::posterior::<T, 3>(self, constants, &prior, pair),
+                _ => pair::posterior::<T, 4>(self, constants, &prior, pair),
+            },
             _ => array::posterior(self, constants, &prior, y),
         };
         let mut total = T::ZERO;

@@ -1,7 +1,7 @@
 //! A spatial model as it lies in flash.
 
 use super::bin::{Bin, Constants, MOST_MICROPHONES, MOST_SOURCES};
-use crate::blob::bytes::{u8_at, u16_at, u32_at};
+use crate::blob::bytes::{u8_at, u32_at};
 use crate::blob::frame::{Form, Frame};
 use crate::blob::groups::Groups;
 use crate::blob::{SPATIAL, Sections, whole};
@@ -171,10 +171,11 @@ impl<'a> SpatialModel<'a> {
         let record: &'b [f32] = match self.records {
             Records::Float(numbers) => span(numbers, index * len, len),
             Records::Integer(bytes) => {
-                let bytes = span(bytes, 2 * index * len, 2 * len);
-                for (i, number) in buffer.iter_mut().take(len).enumerate() {
-                    let integer = f32::from(u16_at(bytes, 2 * i).cast_signed());
-                    *number = integer * if i < factors { self.scale } else { 1.0 / 32768.0 };
+                let (integers, _) = span(bytes, 2 * index * len, 2 * len).as_chunks();
+                let scales =
+                    core::iter::repeat_n(self.scale, factors).chain(core::iter::repeat(1.0 / 32768.0));
+                for ((number, &integer), scale) in buffer.iter_mut().zip(integers).zip(scales) {
+                    *number = f32::from(i16::from_le_bytes(integer)) * scale;
                 }
                 span(buffer, 0, len)
             }

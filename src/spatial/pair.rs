@@ -23,6 +23,18 @@ use super::bin::{
     Bin, Complex, Constants, MOST_SOURCES, MOST_STATES, Posterior, Prior, conj, minus, square, times,
 };
 use crate::numeric::math::Real;
+use crate::numeric::slices::row;
+
+/// A loop written out, its index a constant: firmware is built for size, and numbers in arrays would live in memory.
+macro_rules! each {
+    ($index:ident in $($number:literal)* => $body:block) => {
+        $({
+            #[allow(non_upper_case_globals)]
+            const $index: usize = $number;
+            $body
+        })*
+    };
+}
 
 /// A source: its factor, and what it adds to all states.
 #[derive(Clone, Copy)]
@@ -46,7 +58,7 @@ struct State<T> {
     share: T,
     /// Q_s / |y|^2.
     quadratic: T,
-    /// det C_s; then w_s.
+    /// det C_s.
     determinant: T,
 }
 
@@ -55,33 +67,13 @@ struct Table<T> {
     states: [State<T>; MOST_STATES],
 }
 
-/// g_s, Q_s and det C_s of all states.
-#[inline(always)]
-fn table<T: Real>(
-    bin: &Bin<'_, T>,
-    constants: &Constants<T>,
-    prior: &Prior<T>,
-    y: &[Complex<T>; 2],
-) -> Table<T> {
-    let (eps, floor) = (constants.off_level, constants.floor);
-    let on = T::ONE - eps;
-    let zero = Source {
-        a: T::ZERO,
-        b: [T::ZERO; 2],
-        c: T::ZERO,
-        adjugate: [[T::ZERO; 2]; 2],
-        quadratic: T::ZERO,
-        determinant: T::ZERO,
-        trace: T::ZERO,
-    };
-    let mut sources = [zero; MOST_SOURCES];
-    let (mut quadratic, mut determinant, mut trace) = (T::ZERO, T::ZERO, T::ZERO);
-    let near = square(y[0]);
-    for (source, &[a, re, im, c]) in sources.iter_mut().zip(bin.factors.as_chunks().0) {
+impl<T: Real> Source<T> {
+    #[inline(always)]
+    fn new([a, re, im, c]: [T; 4], y: &[Complex<T>; 2], near: T, loudness: T) -> Self {
         let (b, c_square) = ([re, im], c * c);
         let kappa = minus([a * y[1][0], a * y[1][1]], times(b, y[0]));
         let turned = times(conj(b), kappa);
-        *source = Source {
+        Self {
             a,
             b,
             c,
@@ -89,101 +81,124 @@ fn table<T: Real>(
                 [c_square * y[0][0] - turned[0], c_square * y[0][1] - turned[1]],
                 [a * kappa[0], a * kappa[1]],
             ],
-            quadratic: (square(kappa) + c_square * near) * prior.loudness,
+            quadratic: (square(kappa) + c_square * near) * loudness,
             determinant: a * a * c_square,
             trace: a * a + square(b) + c_square,
-        };
-        quadratic += source.quadratic;
-        determinant += source.determinant;
-        trace += source.trace;
+        }
     }
+
+    /// D_hk.
+    #[inline(always)]
+    fn crossed(&self, other: &Self) -> T {
+        let (first, second) = (self.a * other.c, other.a * self.c);
+        let difference =
+            [self.a * other.b[0] - other.a * self.b[0], self.a * other.b[1] - other.a * self.b[1]];
+        square(difference) + first * first + second * second
+    }
+}
+
+/// g_s, Q_s and det C_s of all states of H sources.
+#[inline(always)]
+fn table<T: Real, const H: usize>(
+    bin: &Bin<'_, T>,
+    constants: &Constants<T>,
+    prior: &Prior<T>,
+    y: &[Complex<T>; 2],
+) -> Table<T> {
+    let (eps, floor) = (constants.off_level, constants.floor);
+    let on = T::ONE - eps;
+    let near = square(y[0]);
+    let zero = Source::new([T::ZERO; 4], &[[T::ZERO; 2]; 2], T::ZERO, T::ZERO);
+    let mut sources = [zero; MOST_SOURCES];
+    let (mut quadratic, mut determinant, mut trace) = (T::ZERO, T::ZERO, T::ZERO);
+    let (factors, _) = bin.factors.as_chunks::<4>();
+    each!(h in 0 1 2 3 => {
+        if h < H {
+            sources[h] = Source::new(row(factors, h), y, near, prior.loudness);
+            quadratic += sources[h].quadratic;
+            determinant += sources[h].determinant;
+            trace += sources[h].trace;
+        }
+    });
     // D_hk, and their sums over k.
     let mut crossed = [[T::ZERO; MOST_SOURCES]; MOST_SOURCES];
     let mut sums = [T::ZERO; MOST_SOURCES];
-    for h in 1..prior.sources.min(MOST_SOURCES) {
-        for k in 0..h {
-            let (one, other) = (&sources[h], &sources[k]);
-            let (first, second) = (one.a * other.c, other.a * one.c);
-            let difference =
-                [one.a * other.b[0] - other.a * one.b[0], one.a * other.b[1] - other.a * one.b[1]];
-            let cross = square(difference) + first * first + second * second;
-            determinant += cross;
-            sums[h] += cross;
-            sums[k] += cross;
-            crossed[h][k] = cross;
-        }
-    }
-    // With l = eps + (1 - eps) s: what all states have, then in turn what each source that is on adds to the states before it.
-    let off = State { share: T::ZERO, quadratic: T::ZERO, determinant: T::ZERO };
-    let mut states = [off; MOST_STATES];
+    each!(h in 1 2 3 => {
+        each!(k in 0 1 2 => {
+            if k < h && h < H {
+                let cross = sources[h].crossed(&sources[k]);
+                determinant += cross;
+                sums[h] += cross;
+                sums[k] += cross;
+                crossed[h][k] = on * on * cross;
+                crossed[k][h] = crossed[h][k];
+            }
+        });
+    });
+    // With l = eps + (1 - eps) s: what all states have, then what the lowest source of a state adds to the rest of it.
+    let none = State { share: T::ZERO, quadratic: T::ZERO, determinant: T::ZERO };
+    let mut states = [none; MOST_STATES];
     let least = eps * eps * determinant;
+    let mut alone = [none; MOST_SOURCES];
+    each!(h in 0 1 2 3 => {
+        if h < H {
+            let Source { quadratic, determinant, trace, .. } = sources[h];
+            let determinant = (T::ONE + eps) * determinant + eps * sums[h] + floor * trace;
+            alone[h] = State { share: prior.odds[h], quadratic: on * quadratic, determinant: on * determinant };
+        }
+    });
     states[0] = State {
         share: prior.some,
         quadratic: eps * quadratic + floor,
         determinant: least + floor * (eps * trace + floor),
     };
-    for h in 0..prior.sources.min(MOST_SOURCES) {
-        let source = &sources[h];
-        let quadratic = on * source.quadratic;
-        let alone = on * ((T::ONE + eps) * source.determinant + eps * sums[h] + floor * source.trace);
-        // det C of the states there are with h minus det C of them: D_hk add up over those that are on.
-        let mut added = [alone; MOST_STATES / 2];
-        for k in 0..h {
-            let cross = on * on * crossed[h][k];
-            let (known, new) = added.split_at_mut_checked(1 << k).unwrap_or_default();
-            new.iter_mut().zip(known).for_each(|(new, known)| *new = *known + cross);
+    each!(s in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
+        const LOWEST: usize = s.trailing_zeros() as usize;
+        const REST: usize = s & (s - 1);
+        if s < 1 << H {
+            let (rest, added) = (states[REST], alone[LOWEST]);
+            let mut determinant = rest.determinant + added.determinant;
+            each!(k in 1 2 3 => {
+                if REST >> k & 1 == 1 {
+                    determinant += crossed[LOWEST][k];
+                }
+            });
+            let quadratic = rest.quadratic + added.quadratic;
+            states[s] = State { share: rest.share * added.share, quadratic, determinant };
         }
-        let (known, new) = states.split_at_mut_checked(1 << h).unwrap_or_default();
-        for ((new, known), added) in new.iter_mut().zip(known).zip(added) {
-            *new = State {
-                share: known.share * prior.odds[h],
-                quadratic: known.quadratic + quadratic,
-                determinant: known.determinant + added,
-            };
-        }
-    }
+    });
     states[0] = State {
         share: bin.silence,
         quadratic: eps * quadratic + T::ONE,
         determinant: least + (eps * trace + T::ONE),
     };
-    for state in states.iter_mut().take(1 << prior.sources) {
-        let inverse = T::ONE / state.quadratic;
-        state.share *= inverse * inverse;
-    }
+    each!(s in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
+        if s < 1 << H {
+            let inverse = T::ONE / states[s].quadratic;
+            states[s].share *= inverse * inverse;
+        }
+    });
     Table { sources, states }
 }
 
-pub(super) fn posterior<T: Real>(
+pub(super) fn posterior<T: Real, const H: usize>(
     bin: &Bin<'_, T>,
     constants: &Constants<T>,
     prior: &Prior<T>,
     y: &[Complex<T>; 2],
 ) -> Posterior<T> {
-    let Table { states, .. } = table(bin, constants, prior, y);
+    let Table { states, .. } = table::<T, H>(bin, constants, prior, y);
     let mut posterior = Posterior { weights: [T::ZERO; MOST_STATES], quadratics: [T::ZERO; MOST_STATES] };
     let Posterior { weights, quadratics } = &mut posterior;
-    for ((state, weight), q) in states.iter().zip(weights).zip(quadratics).take(1 << prior.sources) {
+    for ((state, weight), q) in states.iter().zip(weights).zip(quadratics).take(1 << H) {
         *weight = state.share * state.determinant;
         *q = state.quadratic / state.determinant;
     }
     posterior
 }
 
-/// Sums over the states in which bit h, or both h and k, are on; `values` is used up.
 #[inline(always)]
-fn fold<T: Real, const N: usize>(values: &mut [T; N], h: usize) -> T {
-    let (lower, upper) = values.split_at_mut_checked(1 << h).unwrap_or_default();
-    let mut sum = T::ZERO;
-    for (lower, upper) in lower.iter_mut().zip(upper) {
-        sum += *upper;
-        *lower += *upper;
-    }
-    sum
-}
-
-#[inline(always)]
-pub(super) fn infer<T: Real>(
+pub(super) fn infer<T: Real, const H: usize>(
     bin: &Bin<'_, T>,
     constants: &Constants<T>,
     prior: &Prior<T>,
@@ -191,60 +206,72 @@ pub(super) fn infer<T: Real>(
     activities: &mut [T; MOST_SOURCES],
     images: &mut [Complex<T>; MOST_SOURCES],
 ) -> bool {
-    let Table { sources, states } = table(bin, constants, prior, y);
-    let (eps, count) = (constants.off_level, prior.sources.min(MOST_SOURCES));
+    let Table { sources, states } = table::<T, H>(bin, constants, prior, y);
+    let eps = constants.off_level;
     let on = T::ONE - eps;
+    // Sums of w and g over all states, over those with h on, and of g over those with h and k on.
     let silent = states[0].share;
-    let (mut weights, mut shares) = ([T::ZERO; MOST_STATES], [T::ZERO; MOST_STATES]);
-    for ((state, weight), share) in states.iter().zip(&mut weights).zip(&mut shares).take(1 << count) {
-        *weight = state.share * state.determinant;
-        *share = state.share;
-    }
-    // Sums of g over the states with h on, and with h and k on; of w over those with h on.
-    let mut single = [T::ZERO; MOST_SOURCES];
+    let (mut total, mut all) = (T::ZERO, T::ZERO);
+    let (mut active, mut single) = ([T::ZERO; MOST_SOURCES], [T::ZERO; MOST_SOURCES]);
     let mut both = [[T::ZERO; MOST_SOURCES]; MOST_SOURCES];
-    for h in (0..count).rev() {
-        activities[h] = fold(&mut weights, h);
-        let mut upper = [T::ZERO; MOST_STATES / 2];
-        let with_h = shares.get(1 << h..).unwrap_or_default();
-        upper.iter_mut().zip(with_h).take(1 << h).for_each(|(upper, share)| *upper = *share);
-        for k in (0..h).rev() {
-            both[h][k] = fold(&mut upper, k);
+    each!(s in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
+        if s < 1 << H {
+            let State { share, determinant, .. } = states[s];
+            let weight = share * determinant;
+            total += weight;
+            all += share;
+            each!(h in 0 1 2 3 => {
+                if s >> h & 1 == 1 {
+                    active[h] += weight;
+                    single[h] += share;
+                    each!(k in 0 1 2 => {
+                        if k < h && s >> k & 1 == 1 {
+                            both[h][k] += share;
+                        }
+                    });
+                }
+            });
         }
-        single[h] = fold(&mut shares, h);
-    }
-    let ([total, ..], [all, ..]) = (weights, shares);
+    });
     if !(total > T::ZERO && total.is_finite()) {
         return false;
     }
     let normal = T::ONE / total;
     let least = eps * eps * all;
-    for h in 0..count {
-        activities[h] *= normal;
-        let n = constants.floor * (eps * (all - silent) + on * single[h]) + eps * silent;
-        let mut v = [[n * y[0][0], n * y[0][1]], [n * y[1][0], n * y[1][1]]];
-        for (k, source) in sources.iter().enumerate().take(count) {
-            let weight = match h == k {
-                true => least + (T::ONE - eps * eps) * single[h],
-                false => least + on * (eps * (single[h] + single[k]) + on * (both[h][k] + both[k][h])),
+    each!(h in 0 1 2 3 => {
+        if h < H {
+            activities[h] = active[h] * normal;
+            let n = constants.floor * (eps * (all - silent) + on * single[h]) + eps * silent;
+            let mut v = [[n * y[0][0], n * y[0][1]], [n * y[1][0], n * y[1][1]]];
+            each!(k in 0 1 2 3 => {
+                if k < H {
+                    let weight = match h == k {
+                        true => least + (T::ONE - eps * eps) * single[h],
+                        false => {
+                            let both = if h > k { both[h][k] } else { both[k][h] };
+                            least + on * (eps * (single[h] + single[k]) + on * both)
+                        }
+                    };
+                    let [[p, q], [r, t]] = sources[k].adjugate;
+                    v = [
+                        [v[0][0] + weight * p, v[0][1] + weight * q],
+                        [v[1][0] + weight * r, v[1][1] + weight * t],
+                    ];
+                }
+            });
+            // R_h[m, :] v = F[m, :] F^H v.
+            let Source { a, b, c, .. } = sources[h];
+            let turned = times(conj(b), v[1]);
+            let sum = [a * v[0][0] + turned[0], a * v[0][1] + turned[1]];
+            let image = match constants.microphone {
+                0 => [a * sum[0], a * sum[1]],
+                _ => {
+                    let near = times(b, sum);
+                    [near[0] + c * c * v[1][0], near[1] + c * c * v[1][1]]
+                }
             };
-            for i in 0..2 {
-                v[i][0] += weight * source.adjugate[i][0];
-                v[i][1] += weight * source.adjugate[i][1];
-            }
+            images[h] = [image[0] * normal, image[1] * normal];
         }
-        // R_h[m, :] v.
-        let Source { a, b, c, .. } = sources[h];
-        let (a, c_square) = (a * normal, c * c * normal);
-        let turned = times(conj(b), v[1]);
-        let sum = [sources[h].a * v[0][0] + turned[0], sources[h].a * v[0][1] + turned[1]];
-        images[h] = match constants.microphone {
-            0 => [a * sum[0], a * sum[1]],
-            _ => {
-                let image = times([b[0] * normal, b[1] * normal], sum);
-                [image[0] + c_square * v[1][0], image[1] + c_square * v[1][1]]
-            }
-        };
-    }
+    });
     true
 }

@@ -5,7 +5,7 @@ use super::bin::{Complex, MOST_SOURCES};
 use super::model::{LONGEST_RECORD, SpatialModel};
 use crate::blob::groups::Groups;
 use crate::error::Error;
-use crate::numeric::slices::{at, copy, row, set, span_mut};
+use crate::numeric::slices::{copy, row, set, span, span_mut};
 use crate::state::Held;
 use crate::stream::STREAM_BASE;
 use crate::stream::rings::{Extent, Place, Rings};
@@ -151,12 +151,16 @@ impl Work<'_> {
         for (ring, spectrum) in input.chunks_exact(length.max(1)).zip(spectra) {
             stft.forward(ring, oldest, spectrum);
         }
-        // Code for each number of microphones.
-        let is_whole = match model.microphones() {
-            2 => bins_of::<2>(model, self.spectra, self.activities),
-            3 => bins_of::<3>(model, self.spectra, self.activities),
-            _ => bins_of::<4>(model, self.spectra, self.activities),
+        // Code for each number of microphones, and of sources on two.
+        let infer = match (model.microphones(), model.sources()) {
+            (2, 1) => bins_of::<2, 1>,
+            (2, 2) => bins_of::<2, 2>,
+            (2, 3) => bins_of::<2, 3>,
+            (2, _) => bins_of::<2, 4>,
+            (3, _) => bins_of::<3, MOST_SOURCES>,
+            _ => bins_of::<4, MOST_SOURCES>,
         };
+        let is_whole = infer(model, self.spectra, self.activities);
         let spectra = self.spectra.chunks_exact_mut(bins.max(1));
         for (ring, spectrum) in output.chunks_exact_mut(length.max(1)).zip(spectra) {
             stft.inverse(spectrum, model.hop(), ring, oldest);
@@ -165,38 +169,40 @@ impl Work<'_> {
     }
 }
 
-/// All bins, in order, of D microphones. abar_h is the mean over three bins of the frame before; those at the ends count twice.
+/// All bins, in order, of D microphones and H sources, at most H for D > 2. abar_h is the mean over three bins of the frame before;
+/// those at the ends count twice.
 #[inline(never)]
-fn bins_of<const D: usize>(
+fn bins_of<const D: usize, const H: usize>(
     model: &SpatialModel<'_>,
     spectra: &mut [Complex<f32>],
     activities: &mut [f32],
 ) -> bool {
-    let (bins, sources, constants) = (model.bins(), model.sources().min(MOST_SOURCES), model.constants());
+    let sources = if D == 2 { H } else { model.sources().min(H) };
+    let (bins, constants) = (model.bins(), model.constants());
     let mut buffer = [0.0; LONGEST_RECORD];
-    // Of the bin below, as they were in the frame before.
-    let mut below = [0.0; MOST_SOURCES];
-    copy(&mut below, span_mut(activities, 0, sources));
+    // Of the bins below, here and above, as they were in the frame before.
+    let mut here = [0.0; H];
+    copy(&mut here, span(activities, 0, sources));
+    let mut below = here;
     let mut is_whole = true;
     for index in 0..bins {
         let parameters = model.bin(index, &mut buffer);
-        let above = (index + 1).min(bins - 1) * sources;
+        let mut above = here;
+        copy(&mut above, span(activities, (index + 1) * sources, sources));
         let mut expected = [0.0; MOST_SOURCES];
-        for h in 0..sources {
-            let now = at(activities, index * sources + h);
-            let sum = below[h] + now + at(activities, above + h);
-            expected[h] = sum * (1.0 / 3.0);
-            below[h] = now;
+        for h in 0..sources.min(H) {
+            expected[h & 3] = (below[h] + here[h] + above[h]) * (1.0 / 3.0);
         }
+        (below, here) = (here, above);
         let mut y = [[0.0; 2]; D];
         for (channel, y) in y.iter_mut().enumerate() {
             *y = row(spectra, channel * bins + index);
         }
         let (mut activity, mut images) = ([0.0; MOST_SOURCES], [[0.0; 2]; MOST_SOURCES]);
-        is_whole &= parameters.infer(&constants, &y, &expected, &mut activity, &mut images);
-        for h in 0..sources {
-            set(activities, index * sources + h, activity[h]);
-            set(spectra, h * bins + index, images[h]);
+        is_whole &= parameters.infer_of::<D, H>(&constants, &y, &expected, &mut activity, &mut images);
+        copy(span_mut(activities, index * sources, sources), &activity);
+        for (h, image) in images.iter().enumerate().take(sources) {
+            set(spectra, h * bins + index, *image);
         }
     }
     is_whole

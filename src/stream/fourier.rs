@@ -39,7 +39,10 @@ pub(crate) fn twiddles(table: &mut [f32], points: usize) {
     }
 }
 
-/// sum_m z_m e^{-2 pi i m k / M}, in place; entry k of the table is e^{-2 pi i k / (stride M)}.
+/// sum_m z_m e^{-2 pi i m k / M}, in place; entry k of the table is e^{-2 pi i k / (stride M)}. M is a power of two from 4 on.
+///
+/// Stages of two points, two at a time in registers: half the loads and stores, and the bits of one after the other. The first
+/// two need no rotations; an odd one is left for the end.
 pub(crate) fn fourier(points: &mut [[f32; 2]], twiddles: &[[f32; 2]], stride: usize) {
     let len = points.len();
     let unused = usize::BITS - len.trailing_zeros();
@@ -49,21 +52,56 @@ pub(crate) fn fourier(points: &mut [[f32; 2]], twiddles: &[[f32; 2]], stride: us
             exchange(points, i, j);
         }
     }
-    let mut half = 1;
-    while half < len {
-        // e^{-2 pi i k / 2 half}: every so-many-th of the table.
-        let step = (stride * len / 2).checked_div(half).unwrap_or_default().max(1);
-        for block in points.chunks_exact_mut((2 * half).max(1)) {
-            let Some((even, odd)) = block.split_at_mut_checked(half) else { return };
-            Count::Butterflies.add(half);
-            let twiddles = twiddles.iter().step_by(step);
-            for ((even, odd), &[cos, sin]) in even.iter_mut().zip(odd).zip(twiddles) {
-                let ([a, b], [c, d]) = (*even, *odd);
-                let (re, im) = (c * cos - d * sin, c * sin + d * cos);
-                *even = [a + re, b + im];
-                *odd = [a - re, b - im];
-            }
-        }
-        half *= 2;
+    for [p0, p1, p2, p3] in points.as_chunks_mut().0 {
+        let (first, second) = (butterfly(*p0, *p1), butterfly(*p2, *p3));
+        (*p0, *p2) = butterfly(first.0, second.0);
+        (*p1, *p3) = butterfly(first.1, by_minus_i(second.1));
     }
+    // So many points are transformed already; entry k step of the table is e^{-2 pi i k / 2 done}.
+    let (mut done, mut step) = (4, stride * len / 8);
+    while 4 * done <= len {
+        two_stages(points, twiddles, done, step);
+        (done, step) = (4 * done, step / 4);
+    }
+    if 2 * done == len {
+        let Some((even, odd)) = points.split_at_mut_checked(done) else { return };
+        for ((even, odd), &twiddle) in even.iter_mut().zip(odd).zip(twiddles.iter().step_by(step.max(1))) {
+            (*even, *odd) = butterfly(*even, rotated(*odd, twiddle));
+        }
+    }
+    Count::Butterflies.add(len / 2 * len.trailing_zeros() as usize);
+}
+
+/// From transforms of `done` points to those of four times as many.
+#[inline(always)]
+fn two_stages(points: &mut [[f32; 2]], twiddles: &[[f32; 2]], done: usize, step: usize) {
+    let (one, two) = (step.max(1), (step / 2).max(1));
+    for block in points.chunks_exact_mut((4 * done).max(1)) {
+        let Some((low, high)) = block.split_at_mut_checked(2 * done) else { return };
+        let Some((p0, p1)) = low.split_at_mut_checked(done) else { return };
+        let Some((p2, p3)) = high.split_at_mut_checked(done) else { return };
+        let turns = twiddles.iter().step_by(one).zip(twiddles.iter().step_by(two));
+        for ((((p0, p1), p2), p3), (&outer, &inner)) in p0.iter_mut().zip(p1).zip(p2).zip(p3).zip(turns) {
+            let first = butterfly(*p0, rotated(*p1, outer));
+            let second = butterfly(*p2, rotated(*p3, outer));
+            (*p0, *p2) = butterfly(first.0, rotated(second.0, inner));
+            // A quarter of a turn more.
+            (*p1, *p3) = butterfly(first.1, by_minus_i(rotated(second.1, inner)));
+        }
+    }
+}
+
+#[inline(always)]
+fn butterfly([a, b]: [f32; 2], [c, d]: [f32; 2]) -> ([f32; 2], [f32; 2]) {
+    ([a + c, b + d], [a - c, b - d])
+}
+
+#[inline(always)]
+fn rotated([c, d]: [f32; 2], [cos, sin]: [f32; 2]) -> [f32; 2] {
+    [c * cos - d * sin, c * sin + d * cos]
+}
+
+#[inline(always)]
+fn by_minus_i([re, im]: [f32; 2]) -> [f32; 2] {
+    [im, -re]
 }

@@ -18,7 +18,7 @@
 //! Windows and all rotations come from one table, t_k for k < L/2: L numbers. The cosines of the window are in it too.
 
 use crate::counts::Count;
-use crate::numeric::slices::{row, set};
+use crate::numeric::slices::{copy, row, set, span_mut};
 use crate::stream::fourier::{fourier, twiddles};
 
 /// Transforms of one length, over a table made for it.
@@ -71,21 +71,23 @@ impl<'t> Stft<'t> {
         let Some((points, nyquist)) = spectrum.split_at_mut_checked(half) else { return };
         Count::StftSamples.add(2 * half);
         let (newer, older) = ring.split_at_checked(oldest).unwrap_or_default();
-        let frame = older.as_chunks::<2>().0.iter().chain(newer.as_chunks::<2>().0);
-        for ((point, &[even, odd]), n) in points.iter_mut().zip(frame).zip((0..).step_by(2)) {
-            *point = [even * self.window(n), odd * self.window(n + 1)];
-        }
+        let frame = points.as_flattened_mut();
+        copy(frame, older);
+        copy(span_mut(frame, older.len(), newer.len()), newer);
+        self.window(points, [0.5; 2]);
         fourier(points, self.twiddles, 2);
-        let [re, im] = row(points, 0);
-        set(points, 0, [re + im, 0.0]);
+        let Some((first, pairs, middle)) = ends(points) else { return };
+        let [re, im] = *first;
+        *first = [re + im, 0.0];
         set(nyquist, 0, [re - im, 0.0]);
-        for k in 1..half / 2 + 1 {
-            let ([a, b], [c, d], [cos, sin]) = (row(points, k), row(points, half - k), row(self.twiddles, k));
+        for ((low, high), &[cos, sin]) in pairs.zip(self.twiddles.iter().skip(1)) {
+            let ([a, b], [c, d]) = (*low, *high);
             let (e, o) = ([0.5 * (a + c), 0.5 * (b - d)], [0.5 * (b + d), 0.5 * (c - a)]);
             let turned = [o[0] * cos - o[1] * sin, o[0] * sin + o[1] * cos];
-            set(points, half - k, [e[0] - turned[0], turned[1] - e[1]]);
-            set(points, k, [e[0] + turned[0], e[1] + turned[1]]);
+            *high = [e[0] - turned[0], turned[1] - e[1]];
+            *low = [e[0] + turned[0], e[1] + turned[1]];
         }
+        *middle = [middle[0], -middle[1]];
     }
 
     /// The way back, added to a ring of L numbers from `oldest` on, which is even, for frames every `hop` samples; `spectrum` is
@@ -94,36 +96,52 @@ impl<'t> Stft<'t> {
         let half = self.twiddles.len();
         let Some((points, nyquist)) = spectrum.split_at_mut_checked(half) else { return };
         Count::StftSamples.add(2 * half);
-        // Of the ends only the real parts: the signal is real. Real and imaginary parts change places before and after
-        // the transform, which makes it the inverse one.
-        let ([first, _], [last, _]) = (row(points, 0), row(nyquist, 0));
-        set(points, 0, [first - last, first + last]);
-        for k in 1..half / 2 + 1 {
-            let ([a, b], [c, d], [cos, sin]) = (row(points, k), row(points, half - k), row(self.twiddles, k));
+        // Of the ends only the real parts: the signal is real. The transform of the conjugates of Z is the conjugate of the
+        // inverse one: odd samples come out with the other sign, which the window puts right.
+        let Some((first, pairs, middle)) = ends(points) else { return };
+        let ([start, _], [end, _]) = (*first, row(nyquist, 0));
+        *first = [start + end, end - start];
+        for ((low, high), &[cos, sin]) in pairs.zip(self.twiddles.iter().skip(1)) {
+            let ([a, b], [c, d]) = (*low, *high);
             let (e, f) = ([a + c, b - d], [a - c, b + d]);
             let o = [f[0] * cos + f[1] * sin, f[1] * cos - f[0] * sin];
-            set(points, half - k, [o[0] - e[1], e[0] + o[1]]);
-            set(points, k, [e[1] + o[0], e[0] - o[1]]);
+            *high = [e[0] + o[1], e[1] - o[0]];
+            *low = [e[0] - o[1], -e[1] - o[0]];
         }
+        *middle = [2.0 * middle[0], 2.0 * middle[1]];
         fourier(points, self.twiddles, 2);
         // 1/2 of E and O, 2 / L of the transform, 8 K / 3 L of the windows.
         let length = 2.0 * half as f32;
-        let scale = 8.0 * hop as f32 / (3.0 * length * length);
+        let half_scale = 4.0 * hop as f32 / (3.0 * length * length);
+        self.window(points, [half_scale, -half_scale]);
         let Some((newer, older)) = ring.split_at_mut_checked(oldest) else { return };
-        let frame = older.as_chunks_mut::<2>().0.iter_mut().chain(newer.as_chunks_mut::<2>().0);
-        for (([even, odd], &mut [im, re]), n) in frame.zip(points).zip((0..).step_by(2)) {
-            *even += re * (scale * self.window(n));
-            *odd += im * (scale * self.window(n + 1));
-        }
+        let (head, tail) = points.as_flattened().split_at_checked(older.len()).unwrap_or_default();
+        older.iter_mut().zip(head).for_each(|(out, x)| *out += x);
+        newer.iter_mut().zip(tail).for_each(|(out, x)| *out += x);
     }
 
-    /// w_n.
+    /// Multiplies a frame with its window, even and odd samples with twice these numbers too. w_{n + L/2} = 1 - w_n.
     #[inline(always)]
-    fn window(&self, n: usize) -> f32 {
-        let half = self.twiddles.len();
-        let cos = |k: usize| row(self.twiddles, k)[0];
-        if n < half { 0.5 - 0.5 * cos(n) } else { 0.5 + 0.5 * cos(n - half) }
+    fn window(&self, points: &mut [[f32; 2]], halves: [f32; 2]) {
+        let quarter = self.twiddles.len() / 2;
+        let Some((early, late)) = points.split_at_mut_checked(quarter) else { return };
+        for ((early, late), &[even, odd]) in early.iter_mut().zip(late).zip(self.twiddles.as_chunks().0) {
+            let cosines = [halves[0] * even[0], halves[1] * odd[0]];
+            *early = [early[0] * (halves[0] - cosines[0]), early[1] * (halves[1] - cosines[1])];
+            *late = [late[0] * (halves[0] + cosines[0]), late[1] * (halves[1] + cosines[1])];
+        }
     }
+}
+
+/// Entry 0, pairs of entries k and M - k, and entry M/2.
+#[inline(always)]
+#[allow(clippy::type_complexity)]
+fn ends(
+    points: &mut [[f32; 2]],
+) -> Option<(&mut [f32; 2], impl Iterator<Item = (&mut [f32; 2], &mut [f32; 2])>, &mut [f32; 2])> {
+    let (low, high) = points.split_at_mut_checked(points.len() / 2)?;
+    let ((first, low), (middle, high)) = (low.split_first_mut()?, high.split_first_mut()?);
+    Some((first, low.iter_mut().zip(high.iter_mut().rev()), middle))
 }
 
 #[cfg(test)]
