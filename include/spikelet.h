@@ -296,6 +296,11 @@ typedef struct spk_stream_info {
    * Samples per second that the model was made for, 0 when unknown.
    */
   uint32_t rate;
+  /**
+   * The channel that sources come out as they are heard at: see spk_stream_set_microphone(). 0 for models that have no
+   * choice.
+   */
+  uint32_t microphone;
 } spk_stream_info;
 
 /**
@@ -395,7 +400,7 @@ typedef struct spk_stream_info {
 #define SPK_ERR_BLOB_LEFT_OUT -28
 
 /**
- * The model takes coefficients of a transform, not samples: use spk_stream_init().
+ * The model takes coefficients of a transform or sound of spaced microphones, not samples: use spk_stream_init().
  */
 #define SPK_ERR_BLOB_STREAM -29
 
@@ -596,7 +601,7 @@ size_t spk_stream_size(const void *blob,
 
 /**
  * Checks a blob and makes a stream: samples in, one signal for each source out. What becomes of samples, single ones of all
- * channels, windows, or coefficients of a lapped transform, is in the blob.
+ * channels, windows, coefficients of a lapped transform, or bins of a Fourier transform for sources in a room, is in the blob.
  *
  * @param memory      memory for the stream, aligned to SPK_STATE_ALIGN bytes; it belongs to the stream from now on.
  *                    There is nothing to free: when done, just reuse it.
@@ -630,6 +635,18 @@ spk_status spk_stream_inspect(struct spk_stream *stream,
  */
 const char *spk_stream_group_name(struct spk_stream *stream,
                                   uint32_t group);
+
+/**
+ * Chooses the channel that sources come out as they are heard at, for models of spaced microphones; the blob says which it is
+ * at first. Takes effect with the next frame, without a click in between, and stays until it is changed.
+ *
+ * @param stream      from spk_stream_init()
+ * @param microphone  below the stream's `channels`
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, or SPK_ERR_SETTING (no such channel, or another kind of model)
+ */
+SPK_CHECKED
+spk_status spk_stream_set_microphone(struct spk_stream *stream,
+                                     uint32_t microphone);
 
 /**
  * Takes samples and puts out as many of every source. Sample t that comes out, counted from the beginning of the stream,

@@ -15,6 +15,8 @@ mod pointers;
 pub mod stream;
 pub mod types;
 
+#[cfg(all(test, feature = "spatial"))]
+mod spatial_tests;
 #[cfg(all(test, feature = "stream"))]
 mod stream_tests;
 #[cfg(test)]
