@@ -174,15 +174,6 @@ pub(crate) fn infer<T: Real>(
     let results =
         crate::posterior::Results { activity: memory.activity, mean: memory.mean, variance: memory.variance };
     let (_, candidates) = integers_mut(memory.candidates).split_at_mut_checked(split).unwrap_or_default();
-    results::conclude(
-        model,
-        fixed,
-        summary,
-        energy,
-        records_mut(candidates),
-        results,
-        memory.map_values,
-        state,
-    );
+    results::conclude(model, summary, energy, records_mut(candidates), results, memory.map_values, state);
     true
 }

@@ -127,7 +127,7 @@ fn look_again<T: Real>(
     let Some(gram) = model.gram else {
         let parts = on_grid(tableau, model, fixed, scratch.sample);
         let (sample, weighted, seen) = (scratch.sample, &mut *scratch.weighted, &mut *scratch.seen);
-        return project_rest(model, fixed, sample, weighted, parts, digits, seen, None);
+        return project_rest(model, sample, weighted, parts, digits, seen, None);
     };
     let seen = integers_mut(scratch.seen);
     copy(seen, scratch.projection);
@@ -189,6 +189,6 @@ pub(super) fn refine<T: Real>(
     let digits = T_DIGITS - tableau.block as i32;
     let parts = on_grid(tableau, model, fixed, scratch.sample);
     let Scratch { sample, weighted, seen, gains, .. } = scratch;
-    project_rest(model, fixed, sample, weighted, parts, digits, seen, Some(gains));
+    project_rest(model, sample, weighted, parts, digits, seen, Some(gains));
     tableau.refine(fixed, integers_mut(seen));
 }

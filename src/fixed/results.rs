@@ -4,7 +4,7 @@ use super::numbers::{Scaled, log2};
 use super::tableau::Candidate;
 use super::{AWAY_DIGITS, LOG_DIGITS, ROOT_BITS, SQUARE_DIGITS, VALUE_DIGITS, scale};
 use crate::counts::Count;
-use crate::model::{FixedLatent, Model};
+use crate::model::Model;
 use crate::numeric::math::Real;
 use crate::numeric::slices::{exchange, set};
 use crate::numeric::words::integers_mut;
@@ -37,10 +37,8 @@ pub(super) struct Summary {
 
 /// Reports what the states of a search say about every latent.
 #[inline(never)]
-#[allow(clippy::too_many_arguments)]
 pub(super) fn conclude<T: Real>(
     model: &Model<'_, T>,
-    latents: &[FixedLatent],
     summary: Summary,
     energy: Scaled,
     candidates: &[Candidate],
@@ -48,6 +46,7 @@ pub(super) fn conclude<T: Real>(
     map_values: &mut [T],
     state: &mut State<T>,
 ) {
+    let latents = model.fixed.unwrap_or(&[]);
     let Results { activity, mean, variance } = results;
     for values in [&mut *activity, mean, variance] {
         values.fill(T::ZERO);

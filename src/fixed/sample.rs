@@ -130,7 +130,6 @@ pub(super) struct Part {
 #[inline(never)]
 pub(super) fn project_rest<T: Real>(
     model: &Model<'_, T>,
-    latents: &[FixedLatent],
     sample: &[T],
     weighted: &mut [T],
     parts: impl Iterator<Item = Part> + Clone,
@@ -138,7 +137,9 @@ pub(super) fn project_rest<T: Real>(
     found: &mut [T],
     mut scratch: Option<&mut [T]>,
 ) {
-    let Dictionary::Integer(integers) = model.dictionary.known() else { return };
+    let (Dictionary::Integer(integers), Some(latents)) = (model.dictionary.known(), model.fixed) else {
+        return;
+    };
     let precision = match model.noise {
         Noise::Shared(precision) => Scaled::new(precision),
         Noise::Diagonal(_) | Noise::Full(_) => Scaled::ONE,
