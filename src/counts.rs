@@ -157,10 +157,6 @@ counts! {
     FixedNoted = "fixed-noted",
     FixedCells = "fixed-cells",
     FixedPairs = "fixed-pairs",
-    // Subsets in integers.
-    FixedFactors = "fixed-factors",
-    FixedStates = "fixed-states",
-    FixedPassed = "fixed-passed",
     FixedVisits = "fixed-visits",
     FixedReported = "fixed-reported",
 

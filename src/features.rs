@@ -71,11 +71,12 @@ impl Features {
     pub const fn of<T>(model: &Model<'_, T>) -> Self {
         let is_fixed = model.fixed.is_some();
         let kind = model.shape.kind;
-        // Integers have a walk of their own; what is nothing for them needs that of floats.
-        let walks = (FLOATS || !is_fixed) && !kind.is_sampled();
         Self::NONE
             .with(Self::of_kind(kind), !is_fixed)
-            .with(Self::SUBSETS, walks && matches!(model.shape.states, States::Subsets | States::Table))
+            .with(
+                Self::SUBSETS,
+                !kind.is_sampled() && matches!(model.shape.states, States::Subsets | States::Table),
+            )
             .with(Self::INTEGERS, matches!(model.dictionary, Dictionary::Integer(_)))
             .with(Self::FIXED_POINT, is_fixed)
             .with(Self::STREAM, model.is_transformed)
@@ -277,25 +278,20 @@ mod tests {
             scales: &[1e-3f32; 2],
             peak: 0,
         });
-        for states in [States::Subsets, States::Adaptive { expansions: 4 }] {
-            let shape = Shape { states, ..SHAPE };
-            let model =
-                Model::new(Model { shape, dictionary, fixed: Some(&latents), ..two_sources(Kind::Gsc) });
-            // With floats beside them, the walk of floats must be there, too.
-            if FLOATS && !SUBSETS && states == States::Subsets {
-                assert_eq!(model.err(), Some(ModelError::LeftOut { features: Features::SUBSETS }));
+        let shape = Shape { states: States::Adaptive { expansions: 4 }, ..SHAPE };
+        let model = Model::new(Model { shape, dictionary, fixed: Some(&latents), ..two_sources(Kind::Gsc) });
+        let mut memory = [0.0; 256];
+        let mut inference = Inference::new(model.unwrap(), &mut memory).unwrap();
+        for (loudness, is_fixed) in [(1.0f32, true), (1e3, true), (1e6, false), (1.0, true)] {
+            let found = inference.infer(&[0.0, 2.0 * loudness]);
+            if !is_fixed && !FLOATS {
+                assert_eq!(found.err(), Some(Error::OutOfRange));
                 continue;
             }
-            let mut memory = [0.0; 256];
-            let mut inference = Inference::new(model.unwrap(), &mut memory).unwrap();
-            let found = inference.infer(&[0.0, 2.0]).unwrap();
+            let found = found.unwrap();
             assert!(found.activity[0] < 0.1 && found.activity[1] > 0.999);
-            assert!((found.mean[1] - 2.0 / 1.01).abs() < 1e-3);
-            assert!(inference.is_fixed());
-            let loud = inference.infer(&[0.0, 2000.0]).map(|found| found.mean[1] > 1900.0);
-            assert_eq!(loud, if FLOATS { Ok(true) } else { Err(Error::OutOfRange) });
-            // Nothing is left of it.
-            assert!(inference.infer(&[0.0, 2.0]).unwrap().activity[1] > 0.999);
+            assert!((found.mean[1] / loudness - 2.0 / 1.01).abs() < 1e-3);
+            assert_eq!(inference.is_fixed(), is_fixed);
         }
     }
 

@@ -28,8 +28,6 @@ pub struct State<T> {
     pub(crate) sound: T,
     /// Whether the sample was inferred in integers: all of it is done, and `projection` is none of floats.
     pub(crate) is_fixed: bool,
-    /// Whether factors of [`crate::fixed`] are in the memory of levels.
-    pub(crate) has_factors: bool,
 }
 
 impl<T: Real> Default for State<T> {
@@ -48,7 +46,6 @@ impl<T: Real> Default for State<T> {
             expanded: 0,
             sound: zero,
             is_fixed: false,
-            has_factors: false,
         }
     }
 }

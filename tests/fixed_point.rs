@@ -12,7 +12,7 @@ use spikelet::rng::Rng;
 use spikelet::{Blob, Detail, Inference, arena_len};
 use spikelet_trainer::blob;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
-use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
+use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
 
 /// A model, with columns as alike as `alike` says, and a sample that several latents have a part in.
 fn problem(
@@ -57,9 +57,9 @@ fn problem(
         Options {
             selected,
             max_active,
-            singletons: true,
+            singletons: false,
             selection,
-            states: None,
+            states: Some(StatesName::Adaptive),
             expansions: Options::EXPANSIONS,
             gram,
         },
@@ -115,7 +115,7 @@ fn differences(a: &Seen, b: &Seen) -> [f64; 4] {
 }
 
 fn shapes() -> impl Strategy<Value = (usize, usize, usize, usize)> {
-    (2..7usize, 1..12usize, 1..11usize, 1..4usize)
+    (2..7usize, 1..12usize, 1..12usize, 1..12usize)
 }
 
 /// y^T Sigma^-1 y of a model whose noise is the same everywhere.
@@ -152,7 +152,7 @@ proptest! {
     /// is a few deviations; a variance by twice. The evidence has as much of
     /// the energy and of each of three latents.
     #[test]
-    fn integers_walk_as_floats_do(
+    fn integers_search_as_floats_do(
         shape in shapes(),
         alike in 0.0..0.95f64,
         log_sigma in -2.5..0.5f64,
@@ -163,11 +163,11 @@ proptest! {
         let (fixed, floats) =
             (infer(model, Detail::Marginals, &sample), infer(model, Detail::SecondMoments, &sample));
         prop_assert!(!floats.is_fixed);
-        if !fixed.is_fixed {
-            // Too loud, or nearly so with latents so much alike that coefficients are larger than the sample.
-            prop_assert!(energy(&model, &sample) > 30_000.0, "{}", energy(&model, &sample));
+        // What is louder is tested beside the code.
+        if energy(&model, &sample) > 65_000.0 {
             return Ok(());
         }
+        prop_assert!(fixed.is_fixed);
         let found = differences(&fixed, &floats);
         for (found, allowed) in found.into_iter().zip([1e-3, 4e-3, 8e-3, 0.02]) {
             prop_assert!(found < allowed, "{found} is not below {allowed}");
@@ -181,7 +181,7 @@ proptest! {
 
     /// Beyond what integers hold, bits are those of floats; and a sample says nothing about the next.
     #[test]
-    fn loud_samples_are_floats(shape in shapes(), seed in any::<u64>(), scales in prop::collection::vec(-1..5i32, 2..8)) {
+    fn samples_say_nothing_about_the_next(shape in shapes(), seed in any::<u64>(), scales in prop::collection::vec(-1..8i32, 2..8)) {
         let (prepared, sample) = in_integers::<f32>(shape, 0.3, -1.0, seed);
         let model = prepared.model().unwrap();
         let mut memory = [(); 3].map(|()| vec![0.0; model.arena_len()]);
@@ -194,7 +194,7 @@ proptest! {
             let wide: Vec<f64> = sample.iter().map(|&y| y.into()).collect();
             let found = text(&mut inference, &sample);
             prop_assert_eq!(&found, &text(&mut Inference::new(model, third).unwrap(), &sample));
-            prop_assert!(inference.is_fixed() || energy(&model, &wide) > 65_000.0);
+            prop_assert!(inference.is_fixed() || energy(&model, &wide) > 4e9);
             if !inference.is_fixed() {
                 prop_assert_eq!(found, text(&mut floats, &sample));
             }
@@ -283,9 +283,9 @@ fn coefficients_out_of_proportion() {
     let options = Options {
         selected: 3,
         max_active: 3,
-        singletons: true,
+        singletons: false,
         selection,
-        states: None,
+        states: Some(StatesName::Adaptive),
         expansions: Options::EXPANSIONS,
         gram,
     };
@@ -320,13 +320,19 @@ fn stages_in_other_orders() {
     assert!(inference.posterior().is_ok());
 }
 
-/// With fewer states than the model was made for it stays in integers, with more it is one of floats.
+/// With other adaptive states it stays in integers; the papers' sets are for floats.
 #[test]
 fn other_truncations() {
     let (prepared, _) = in_integers::<f32>((5, 11, 6, 3), 0.3, -0.7, 1);
     let model = prepared.model().unwrap();
-    assert!(model.with_states(4, 2, States::Subsets).unwrap().fixed.is_some());
-    assert!(model.with_states(11, 3, States::Subsets).unwrap().fixed.is_none());
+    let fixed = |states| model.with_states(4, 2, states).unwrap().fixed.is_some();
+    assert!(fixed(States::Adaptive { expansions: 2 }) && !fixed(States::Subsets));
+
+    let (parameters, options, _) = problem([5, 11, 6, 3], 0.3, 0.2, 1);
+    let options = Options { states: Some(StatesName::Subsets), ..options };
+    let prepared = Prepared::<f32>::quantized(&parameters, &options, Width::I16).unwrap();
+    let refused = prepared.in_fixed_point().err().unwrap().to_string();
+    assert!(refused.contains("--states adaptive"), "{refused}");
 }
 
 #[test]

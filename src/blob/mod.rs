@@ -204,16 +204,17 @@ impl<'a> Blob<'a> {
             States::Adaptive { .. } | States::Subsets => None,
         };
         let of_slab = |tag| if kind.has_slab() { floats(tag) } else { Ok(&[][..]) };
+        let shape = Shape {
+            kind,
+            dims: u32_at(bytes, 24) as usize,
+            latents: u32_at(bytes, 28) as usize,
+            selected: usize::from(u16_at(bytes, 32)),
+            max_active: usize::from(u16_at(bytes, 34)),
+            singletons: u8_at(bytes, 22) == 1,
+            states,
+        };
         let model = Model::new(Model {
-            shape: Shape {
-                kind,
-                dims: u32_at(bytes, 24) as usize,
-                latents: u32_at(bytes, 28) as usize,
-                selected: usize::from(u16_at(bytes, 32)),
-                max_active: usize::from(u16_at(bytes, 34)),
-                singletons: u8_at(bytes, 22) == 1,
-                states,
-            },
+            shape,
             dictionary: match width {
                 None => Dictionary::Float(floats("DICT")?),
                 Some(width) => {
@@ -230,7 +231,11 @@ impl<'a> Blob<'a> {
             gram: if sections.find("GRAM").is_some() { Some(floats("GRAM")?) } else { None },
             selection,
             table,
-            fixed: sections.find("FIXD").map(bytes::fixed_latents).transpose()?,
+            // Of the papers' sets, which integers once had, floats are left.
+            fixed: match sections.find("FIXD") {
+                Some(bytes) if shape.fits_integers() => Some(bytes::fixed_latents(bytes)?),
+                _ => None,
+            },
             is_transformed: sections.find("fram").is_some_and(frame::is_transform),
             log_norm: f32::from_bits(u32_at(bytes, 36)),
         })

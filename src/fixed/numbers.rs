@@ -112,6 +112,9 @@ pub(super) struct Scaled {
 }
 
 impl Scaled {
+    /// 1.
+    pub const ONE: Self = Self { mantissa: 1 << 30, exponent: 0 };
+
     /// Its mantissa is in [2^30, 2^31), or zero.
     pub fn new<T: Real>(value: T) -> Self {
         let (mantissa, exponent) = value.parts();
@@ -176,6 +179,12 @@ impl Scaled {
         } else {
             i32::MAX ^ (self.mantissa >> 31)
         }
+    }
+
+    /// The same in two words.
+    pub fn to_wide(self, digits: i32) -> i64 {
+        let (wide, shift) = (i64::from(self.mantissa), self.exponent + digits - 30);
+        if shift < 0 { wide >> (-shift).min(63) } else { wide << shift.min(32) }
     }
 
     /// 1 / sqrt of a positive number whose mantissa is at least 2^30.

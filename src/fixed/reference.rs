@@ -2,7 +2,7 @@
 
 use super::numbers::{Scaled, mul_high};
 use super::results::UNIT;
-use super::sample::{Part, project_rest};
+use super::sample::{Part, grid, project_rest};
 use super::tableau::Tableau;
 use super::{T_DIGITS, scale};
 use crate::counts::Count;
@@ -14,7 +14,7 @@ use crate::select::top;
 use crate::states::reference::{PER_ROUND, ROUNDS};
 use crate::states::tableau::Latents;
 
-/// A gain that is never chosen.
+/// A gain that is never chosen, and t of candidates.
 const NEVER: i32 = i32::MIN;
 
 /// Scratch of a search over all latents.
@@ -24,12 +24,13 @@ pub(super) struct Scratch<'x, T> {
     pub weighted: &'x mut [T],
     /// u. (H)
     pub projection: &'x [i32],
-    /// t. (H integers)
+    /// t, and [`NEVER`] for candidates. (H integers)
     pub seen: &'x mut [T],
-    /// Gains. (H)
-    pub gains: &'x mut [i32],
-    /// Gains of the best. (H')
-    pub best: &'x mut [i32],
+    /// Gains. (H integers)
+    pub gains: &'x mut [T],
+    /// The best latents that are no candidates, best first, and their gains. (H')
+    pub best: Latents,
+    pub best_gains: &'x mut [i32],
 }
 
 /// Finds the reference and the candidates; the tableau is empty before, and at the reference after it, its flips evaluated.
@@ -38,7 +39,7 @@ pub(super) fn refer<T: Real>(
     tableau: &mut Tableau<'_>,
     model: &Model<'_, T>,
     fixed: &[FixedLatent],
-    mut scratch: Scratch<'_, T>,
+    scratch: &mut Scratch<'_, T>,
 ) {
     let Shape { latents, selected, max_active, .. } = model.shape;
     if latents <= selected {
@@ -50,106 +51,144 @@ pub(super) fn refer<T: Real>(
     let beside = selected.saturating_sub(max_active).max(1);
     let rounds = if model.gram.is_some() { max_active } else { ROUNDS };
     copy(integers_mut(scratch.seen), scratch.projection);
+    rank(tableau, fixed, scratch, beside.max(PER_ROUND));
+    // The first of the ranked that is no candidate yet.
+    let mut next = 0;
     for _ in 0..rounds {
-        let before = (tableau.len(), tableau.mask());
-        let room = selected.saturating_sub(before.0 + 1).min(PER_ROUND);
-        add_best(tableau, model, fixed, &mut scratch, room, 0);
-        if tableau.len() == before.0 {
+        let before = tableau.mask();
+        let room = selected.saturating_sub(tableau.len() + 1).min(PER_ROUND);
+        next = append_best(tableau, model, fixed, scratch, 0, room, 0);
+        if next == 0 {
             break;
         }
         tableau.climb(max_active);
-        if tableau.mask() == before.1 {
+        if tableau.mask() == before {
             break;
         }
-        look_again(tableau, model, fixed, &mut scratch);
+        look_again(tableau, model, fixed, scratch);
+        rank(tableau, fixed, scratch, beside.max(PER_ROUND));
+        next = 0;
     }
     let off = tableau.len() - tableau.count;
     let room = selected.saturating_sub(tableau.len()).min(beside.saturating_sub(off));
-    add_best(tableau, model, fixed, &mut scratch, room, NEVER);
+    append_best(tableau, model, fixed, scratch, next, room, NEVER);
     tableau.climb(max_active);
 }
 
-/// The most promising latents that are no candidates become such, as long as they gain more than `least`.
-fn add_best<T: Real>(
+/// Up to `count` of the ranked latents, from `next` on, become candidates, as long as they gain more than `least`. Returns
+/// which is the first that did not.
+fn append_best<T: Real>(
     tableau: &mut Tableau<'_>,
     model: &Model<'_, T>,
     fixed: &[FixedLatent],
-    scratch: &mut Scratch<'_, T>,
+    scratch: &Scratch<'_, T>,
+    mut next: usize,
     count: usize,
     least: i32,
-) {
-    if count == 0 {
-        return;
+) -> usize {
+    let last = next + count;
+    while next < last
+        && let (Some(&latent), Some(&gain)) = (scratch.best.get(next), scratch.best_gains.get(next))
+        && gain > least
+    {
+        let u = scratch.projection.get(usize::from(latent)).copied().unwrap_or_default();
+        tableau.append(model, fixed, latent, u);
+        next += 1;
     }
+    next
+}
+
+/// Ranks all latents that are no candidates by the bits that turning them on gains, and keeps the `count` best.
+fn rank<T: Real>(tableau: &Tableau<'_>, fixed: &[FixedLatent], scratch: &mut Scratch<'_, T>, count: usize) {
     Count::FixedScores.add(fixed.len());
-    // Candidates are never chosen.
+    let seen = integers_mut(scratch.seen);
     for &latent in &*tableau.latents {
-        set(integers_mut(scratch.seen), usize::from(latent), NEVER);
+        set(seen, usize::from(latent), NEVER);
     }
-    let gains = integers_mut(scratch.seen).iter().zip(fixed).map(|(&t, latent)| match t {
-        NEVER => NEVER,
-        _ => latent.offset.wrapping_add(latent.logit).wrapping_add(mul_high(t, t)),
-    });
-    let mut chosen = Latents::new();
-    let best = span_mut(scratch.best, 0, count);
-    if count == 1 {
-        let mut most = (0, NEVER);
-        for (latent, gain) in (0u16..).zip(gains) {
-            if gain > most.1 {
-                most = (latent, gain);
-            }
-        }
-        let _ = chosen.push(most.0); // room for one
-        set(best, 0, most.1);
-    } else {
-        for (slot, gain) in scratch.gains.iter_mut().zip(gains) {
-            *slot = gain;
-        }
-        top(scratch.gains, count, best, &mut chosen);
+    let gains = span_mut(integers_mut(scratch.gains), 0, fixed.len());
+    for ((gain, &t), latent) in gains.iter_mut().zip(&*seen).zip(fixed) {
+        *gain = match t {
+            NEVER => NEVER,
+            _ => (latent.offset.wrapping_add(latent.logit) >> tableau.coarse).wrapping_add(mul_high(t, t)),
+        };
     }
-    for (&latent, &gain) in chosen.iter().zip(&*best).take(count) {
-        if gain > least {
-            let u = scratch.projection.get(usize::from(latent)).copied().unwrap_or_default();
-            tableau.append(model, fixed, latent, u);
-        }
-    }
+    top(gains, count, scratch.best_gains, &mut scratch.best);
 }
 
 /// t of all latents in the present state, u - s_h sum_j G_hj s_j t_j: roughly, since it only orders candidates.
 #[inline(never)]
 fn look_again<T: Real>(
-    tableau: &Tableau<'_>,
+    tableau: &mut Tableau<'_>,
     model: &Model<'_, T>,
     fixed: &[FixedLatent],
     scratch: &mut Scratch<'_, T>,
 ) {
-    let parts = tableau.cells.iter().zip(tableau.latents.iter()).filter(|(cell, _)| cell.on != 0);
-    let parts = parts.filter_map(|(cell, &latent)| {
-        let latent = usize::from(latent);
-        let s = scale(fixed.get(latent)?);
-        Some(Part { latent, value: Scaled::of(cell.seen, T_DIGITS - 1 - cell.shift).times(s).normal() })
-    });
+    let digits = T_DIGITS - tableau.block as i32;
     let Some(gram) = model.gram else {
-        let Dictionary::Integer(integers) = model.dictionary.known() else { return };
-        let parts = parts.map(|Part { latent, value }| {
-            let scale = Scaled::new(at(integers.scales, latent));
-            Part { latent, value: value.times(scale).times(UNIT) }
-        });
-        return project_rest(model, scratch.sample, scratch.weighted, parts, scratch.seen);
+        let parts = on_grid(tableau, model, fixed, scratch.sample);
+        let (sample, weighted, seen) = (scratch.sample, &mut *scratch.weighted, &mut *scratch.seen);
+        return project_rest(model, sample, weighted, parts, digits, seen, None);
     };
     let seen = integers_mut(scratch.seen);
     copy(seen, scratch.projection);
-    for Part { latent: j, value } in parts {
+    for (cell, &latent) in tableau.cells.iter().zip(tableau.latents.iter()) {
+        let j = usize::from(latent);
+        let Some(of_j) = fixed.get(j).filter(|_| cell.on != 0) else { continue };
+        let value = Scaled::of(cell.seen, digits - 1 - cell.shift).times(scale(of_j)).normal();
         // Row j, then the rest of the column.
         Count::FixedSubtracted.add(fixed.len());
         let (mut place, mut step) = (triangle(j), 1);
         for (h, (seen, of_h)) in seen.iter_mut().zip(fixed).enumerate() {
             let product = Scaled::new(at(gram, place)).times(value).times(scale(of_h));
-            *seen = seen.wrapping_sub(product.to_fixed(T_DIGITS));
+            *seen = seen.wrapping_sub(product.to_fixed(digits));
             if h >= j {
                 step = h + 1;
             }
             place += step;
         }
     }
+}
+
+/// The latents that are on, with coefficients on the grid of the sample. What rounding adds to them is left in `gain`, with the
+/// digits of t.
+fn on_grid<'x, T: Real>(
+    tableau: &'x mut Tableau<'_>,
+    model: &Model<'_, T>,
+    fixed: &[FixedLatent],
+    sample: &[T],
+) -> impl Iterator<Item = Part> + Clone + use<'x, T> {
+    let (grid, digits) = (grid(sample), T_DIGITS - 1 - tableau.block as i32);
+    let n = tableau.len();
+    let cells = span_mut(tableau.cells, 0, n);
+    for (cell, &latent) in cells.iter_mut().zip(tableau.latents.iter()) {
+        let h = usize::from(latent);
+        if let (Some(latent), Dictionary::Integer(integers)) = (fixed.get(h), model.dictionary.known())
+            && cell.on != 0
+        {
+            let unit = scale(latent).times(UNIT).times(Scaled::new(at(integers.scales, h))).normal();
+            let value = Scaled::of(cell.seen, digits - cell.shift).times(unit);
+            cell.weight = value.to_fixed(grid);
+            let Scaled { mantissa, exponent } = Scaled::of(cell.weight, grid);
+            let added = Scaled { mantissa, exponent }.plus(Scaled { mantissa: -value.mantissa, ..value });
+            cell.gain = added.normal().times(unit.inverse()).to_fixed(digits);
+        }
+    }
+    let parts = cells.iter().zip(tableau.latents.iter()).filter(|(cell, _)| cell.on != 0);
+    parts.map(|(cell, &latent)| Part { latent: usize::from(latent), steps: cell.weight })
+}
+
+/// Makes t of a loud sample exact: see [`crate::states::tableau`]. With x0 the coefficients on a grid, what the residual y - W x0 has
+/// of every latent is v, less K x0 where it is on; then kappa = x0 + Lambda v, and t = v - S_:A v of those that are off.
+#[inline(never)]
+pub(super) fn refine<T: Real>(
+    tableau: &mut Tableau<'_>,
+    model: &Model<'_, T>,
+    fixed: &[FixedLatent],
+    scratch: &mut Scratch<'_, T>,
+) {
+    let digits = T_DIGITS - tableau.block as i32;
+    let parts = on_grid(tableau, model, fixed, scratch.sample);
+    let Scratch { sample, weighted, seen, gains, .. } = scratch;
+    project_rest(model, sample, weighted, parts, digits, seen, Some(gains));
+    tableau.refine(fixed, integers_mut(seen));
 }

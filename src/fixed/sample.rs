@@ -1,7 +1,7 @@
-//! A sample to what every latent sees of it, u, and to scores.
+//! A sample to what every latent sees of it, u.
 
-use super::numbers::{Scaled, mul_high};
-use super::{MAX_NATS, ROOT_BITS, T_DIGITS, latents, scale};
+use super::numbers::Scaled;
+use super::{MOST_BLOCK, NARROW, QUIET_ENERGY, ROOT_BITS, T_DIGITS, scale};
 use crate::counts::Count;
 use crate::memory::Memory;
 use crate::model::{Dictionary, FixedLatent, Integers, Model, Noise, QUAD};
@@ -9,64 +9,86 @@ use crate::numeric::math::Real;
 use crate::numeric::slices::{at, copy, set, span, span_mut};
 use crate::numeric::words::{integers_mut, words, words_mut};
 use crate::project::integer::{sample_words, sums};
-use crate::project::{count_integers, weigh};
-use crate::select::top;
-use crate::states::tableau::Latents;
+use crate::project::{count_integers, weigh, weigh_in_place};
 
 /// sqrt(log2 e).
 const ROOT: Scaled = Scaled { mantissa: (ROOT_BITS * (1 << 30) as f64) as i32, exponent: 0 };
 /// Numbers below two to minus this power need not keep all of their digits.
 const QUIET: i32 = 100;
 
-/// u of all latents into the memory of the projection, from the sample in memory, which was `given` as integers and their
-/// step, if it was; returns its energy, or nothing if it is too loud.
-#[inline(never)]
-pub(crate) fn project<T: Real>(
-    model: &Model<'_, T>,
-    memory: &mut Memory<'_, T>,
-    given: Option<(&[i16], T)>,
-) -> Option<T> {
-    let latents = latents(model);
-    let Dictionary::Integer(integers) = model.dictionary.known() else { return None };
-    let Memory { sample, weighted, projection, .. } = memory;
-    let (factor, energy) = match model.noise {
-        Noise::Shared(precision) => {
-            let precision = Scaled::new(precision);
-            let step = match given {
-                Some((values, step)) if take(values, integers.peak, weighted) => Scaled::new(step),
-                _ => {
-                    copy(weighted, sample);
-                    pack(weighted, integers.peak)
-                }
-            };
-            let squares = sum_of_squares(span(words(weighted), 0, sample_words(sample.len())));
-            let factor = precision.times(step);
-            (factor, Scaled::of_wide(squares, 0).times(factor).times(step).to_real())
-        }
-        Noise::Diagonal(precisions) => {
-            let energy = weigh_each(precisions, sample, weighted);
-            (pack(weighted, integers.peak), energy)
-        }
-        Noise::Full(_) => {
-            let energy = weigh(&model.noise, sample, weighted);
-            (pack(weighted, integers.peak), energy)
-        }
-    };
-    // Precisions that are subnormal in f32 have no mantissa.
-    if factor.mantissa == 0 || !(T::HALF * energy <= T::from_f64(MAX_NATS)) {
-        return None;
-    }
-    multiply(integers, latents, weighted, factor, projection);
-    Some(energy)
+/// What is known of a sample when it is projected.
+pub(super) struct Projected {
+    /// y^T Sigma^-1 y.
+    pub energy: Scaled,
+    /// Digits that its u and t have less.
+    pub block: u32,
 }
 
-/// u of all latents from a packed sample, `factor` times these integers.
+/// u of all latents into the memory of the projection, from the sample in memory, which was `given` as integers and their
+/// step, if it was; nothing if it is too loud.
+#[inline(never)]
+pub(super) fn project<T: Real>(
+    model: &Model<'_, T>,
+    latents: &[FixedLatent],
+    memory: &mut Memory<'_, T>,
+    given: Option<(&[i16], T)>,
+) -> Option<Projected> {
+    let Dictionary::Integer(integers) = model.dictionary.known() else { return None };
+    let Memory { sample, weighted, projection, activity, .. } = memory;
+    let precision = match model.noise {
+        Noise::Shared(precision) => Scaled::new(precision),
+        Noise::Diagonal(_) | Noise::Full(_) => Scaled::ONE,
+    };
+    let taken = given.filter(|(values, _)| {
+        matches!(model.noise, Noise::Shared(_)) && take(values, integers.peak, weighted)
+    });
+    let (known, step) = match taken {
+        Some((_, step)) => (None, Scaled::new(step)),
+        None => {
+            let known = weigh_all(model, sample, weighted);
+            (known, pack(weighted, integers.peak, Half::High))
+        }
+    };
+    let mut energy = known.unwrap_or_else(|| {
+        let squares = sum_of_squares(span(words(weighted), 0, sample_words(sample.len())));
+        Scaled::of_wide(squares, 0).times(step).times(step).times(precision).normal()
+    });
+    let block = ((energy.exponent + 1 - QUIET_ENERGY).max(0) as u32).div_ceil(2);
+    let factor = precision.times(step).normal();
+    let is_narrow = || latents.iter().any(|latent| latent.least < NARROW);
+    // Precisions that are subnormal in f32 have no mantissa.
+    if factor.mantissa == 0 || block > MOST_BLOCK || block > 0 && is_narrow() {
+        return None;
+    }
+    let digits = T_DIGITS - block as i32;
+    multiply(integers, latents, weighted, factor, digits, projection);
+    let u = span_mut(integers_mut(projection), 0, latents.len());
+    if block > 0 {
+        if known.is_none() {
+            energy = dot(sample, sample).times(precision).normal();
+        }
+        // What rounding took off the sample is no longer small beside the noise.
+        if taken.is_none() {
+            weigh_all(model, sample, weighted);
+            let step = pack(weighted, integers.peak, Half::Low);
+            multiply(integers, latents, weighted, precision.times(step).normal(), digits, activity);
+            add(u, integers_mut(activity));
+        }
+    }
+    for (u, latent) in u.iter_mut().zip(latents) {
+        *u = u.saturating_add(latent.pull >> block);
+    }
+    Some(Projected { energy, block })
+}
+
+/// u of all latents without the slab's pull, with so many digits, from a packed sample, `factor` times these integers.
 #[inline(never)]
 fn multiply<T: Real>(
     integers: Integers<'_, T>,
     latents: &[FixedLatent],
     weighted: &[T],
     factor: Scaled,
+    digits: i32,
     found: &mut [T],
 ) {
     Count::FixedPacked.add(weighted.len());
@@ -81,76 +103,113 @@ fn multiply<T: Real>(
     let shift = (30 - unit.exponent) as u32;
     for ((slot, latent), &c) in found.iter_mut().zip(latents).zip(integers.scales) {
         let sum = Scaled { mantissa: *slot << shift, exponent: unit.exponent };
-        let u = sum.times(Scaled::new(c).times(scale(latent))).times(factor);
-        *slot = u.to_fixed(T_DIGITS).saturating_add(latent.pull);
+        *slot = sum.times(Scaled::new(c).times(scale(latent))).times(factor).to_fixed(digits);
     }
 }
 
-/// A latent that is on: which, and its coefficient.
-pub(super) struct Part {
-    pub latent: usize,
-    pub value: Scaled,
+fn add(sums: &mut [i32], others: &[i32]) {
+    for (sum, &other) in sums.iter_mut().zip(others) {
+        *sum = sum.saturating_add(other);
+    }
 }
 
-/// t of all latents in a state, from what it leaves of the sample: roughly, since it only orders candidates. Noise without
-/// correlations.
+/// Digits behind the point with which the loudest entry of a sample has 28.
+pub(super) fn grid<T: Real>(sample: &[T]) -> i32 {
+    27 - sample.iter().fold(-QUIET, |most, y| most.max(y.parts().1))
+}
+
+/// A latent that is on, and its coefficient in steps of the dictionary's column, on the grid of the sample.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub latent: usize,
+    pub steps: i32,
+}
+
+/// t of all latents, with so many digits, from what `parts` leave of the sample: of its first digits, or of twice as many, which
+/// needs scratch. (H)
 #[inline(never)]
 pub(super) fn project_rest<T: Real>(
     model: &Model<'_, T>,
     sample: &[T],
     weighted: &mut [T],
     parts: impl Iterator<Item = Part> + Clone,
+    digits: i32,
     found: &mut [T],
+    mut scratch: Option<&mut [T]>,
 ) {
-    let Dictionary::Integer(integers) = model.dictionary.known() else { return };
-    let exponent = sample.iter().fold(-QUIET, |most, y| most.max(y.parts().1));
-    // With so many digits behind the point the loudest entry has 28.
-    let digits = 27 - exponent;
-    for (d, (slot, &y)) in weighted.iter_mut().zip(sample).enumerate() {
-        // Terms may be larger than there is room for, their sum is not.
-        let mut rest = Scaled::new(y).to_fixed(digits);
-        for Part { latent, value } in parts.clone() {
-            Count::FixedColumns.add(1);
-            let q = integers.integer(sample.len(), d, latent);
-            rest = rest.wrapping_sub(q.wrapping_mul(value.to_fixed(digits)));
-        }
-        let mut rest = Scaled::of(rest, digits);
-        if let Noise::Diagonal(precisions) = model.noise {
-            rest = rest.times(Scaled::new(at(precisions, d)));
-        }
-        *slot = rest.to_real();
-    }
-    let step = pack(weighted, integers.peak);
-    let factor = match model.noise {
-        Noise::Shared(precision) => Scaled::new(precision).times(step),
-        Noise::Diagonal(_) | Noise::Full(_) => step,
+    let (Dictionary::Integer(integers), Some(latents)) = (model.dictionary.known(), model.fixed) else {
+        return;
     };
-    multiply(integers, latents(model), weighted, factor, found);
+    let precision = match model.noise {
+        Noise::Shared(precision) => Scaled::new(precision),
+        Noise::Diagonal(_) | Noise::Full(_) => Scaled::ONE,
+    };
+    let grid = grid(sample);
+    for half in [Half::High, Half::Low] {
+        let to = match half {
+            Half::High => &mut *found,
+            Half::Low => match &mut scratch {
+                Some(scratch) => scratch,
+                None => break,
+            },
+        };
+        for (d, (slot, &y)) in weighted.iter_mut().zip(sample).enumerate() {
+            // Terms may be larger than there is room for, their sum is not.
+            let mut rest = Scaled::new(y).to_fixed(grid);
+            for Part { latent, steps } in parts.clone() {
+                Count::FixedColumns.add(1);
+                rest = rest.wrapping_sub(integers.integer(sample.len(), d, latent).wrapping_mul(steps));
+            }
+            let mut rest = Scaled::of(rest, grid);
+            if let Noise::Diagonal(precisions) = model.noise {
+                rest = rest.times(Scaled::new(at(precisions, d)));
+            }
+            *slot = rest.to_real();
+        }
+        if let Noise::Full(_) = model.noise {
+            weigh_in_place(&model.noise, weighted);
+        }
+        let step = pack(weighted, integers.peak, half);
+        multiply(integers, latents, weighted, precision.times(step).normal(), digits, to);
+    }
+    let t = span_mut(integers_mut(found), 0, latents.len());
+    if let Some(scratch) = scratch {
+        add(t, integers_mut(scratch));
+    }
+    for (t, latent) in t.iter_mut().zip(latents) {
+        *t = t.saturating_add(latent.pull >> (T_DIGITS - digits));
+    }
 }
 
-/// [`weigh`] without floats.
-fn weigh_each<T: Real>(precisions: &[T], sample: &[T], weighted: &mut [T]) -> T {
-    let mut most = -2 * QUIET;
-    for ((slot, &y), &precision) in weighted.iter_mut().zip(sample).zip(precisions) {
-        let mut u = Scaled::new(y).times(Scaled::new(precision));
-        // Two factors from 1 to 2: at most two digits are missing.
-        for _ in 0..2 {
-            if u.mantissa.unsigned_abs() < 1 << 30 {
-                u = Scaled { mantissa: u.mantissa << 1, exponent: u.exponent - 1 };
+/// What is packed: the sample, where its noise is the same everywhere, else Sigma^-1 times it; returns its energy if it is
+/// known then.
+fn weigh_all<T: Real>(model: &Model<'_, T>, sample: &[T], weighted: &mut [T]) -> Option<Scaled> {
+    match model.noise {
+        Noise::Shared(_) => {
+            copy(weighted, sample);
+            None
+        }
+        Noise::Diagonal(precisions) => {
+            for ((slot, &y), &precision) in weighted.iter_mut().zip(sample).zip(precisions) {
+                *slot = Scaled::new(y).times(Scaled::new(precision)).to_real();
             }
+            Some(dot(weighted, sample))
         }
-        *slot = T::of_parts(u.mantissa, u.exponent);
-        if u.mantissa != 0 {
-            most = most.max(Scaled::new(y).exponent + u.exponent);
-        }
+        Noise::Full(_) => Some(Scaled::new(weigh(&model.noise, sample, weighted))),
     }
+}
+
+/// The product of two vectors.
+fn dot<T: Real>(a: &[T], b: &[T]) -> Scaled {
+    let products = || a.iter().zip(b).map(|(&a, &b)| Scaled::new(a).times(Scaled::new(b)));
+    // Zeros are as small as any.
+    let most = products().filter(|product| product.mantissa != 0).map(|product| product.exponent);
+    let most = most.fold(-4 * QUIET, i32::max);
     let mut sum = 0i64;
-    for (&u, &y) in weighted.iter().zip(sample) {
-        let product = Scaled::new(y).times(Scaled::new(u));
-        // No product is larger than the largest.
-        sum += i64::from(product.mantissa >> (most + 2 - product.exponent).max(0).unsigned_abs().min(31));
+    for product in products() {
+        sum += i64::from(product.mantissa >> (most - product.exponent).clamp(0, 31));
     }
-    Scaled::of_wide(sum, 30 - most - 2).to_real()
+    Scaled::of_wide(sum, 30 - most)
 }
 
 /// Integers as they are, into memory for packed ones; false if they do not fit.
@@ -168,9 +227,16 @@ fn take<T: Real>(values: &[i16], peak: u16, packed: &mut [T]) -> bool {
     true
 }
 
+/// Which digits of a sample are packed: the first, or those that rounding to them takes off.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    High,
+    Low,
+}
+
 /// Numbers to integers, in place, the nearest, halves up; returns their step, a power of two. As in [`crate::project::integer`], but
 /// without floats.
-fn pack<T: Real>(numbers: &mut [T], peak: u16) -> Scaled {
+fn pack<T: Real>(numbers: &mut [T], peak: u16, half: Half) -> Scaled {
     let (mut most, mut exponent) = (0, -QUIET);
     for &number in numbers.iter() {
         let (mantissa, of_number) = number.parts();
@@ -192,13 +258,22 @@ fn pack<T: Real>(numbers: &mut [T], peak: u16) -> Scaled {
         // Words never lie behind the numbers they come from.
         let [a, b, c, d] = [0, 1, 2, 3].map(|i| {
             let (mantissa, of_number) = at(numbers, QUAD * group + i).parts();
-            nearest(mantissa, 30 - p + exponent - of_number) as u32
+            let shift = 30 - p + exponent - of_number;
+            let high = nearest(mantissa, shift);
+            match half {
+                Half::High => high as u32,
+                Half::Low => {
+                    let taken = if shift < 32 { high << shift } else { 0 };
+                    nearest(mantissa.wrapping_sub(taken), shift - p) as u32
+                }
+            }
         });
         let words = words_mut(numbers);
         set(words, 2 * group, a & 0xffff | b << 16);
         set(words, 2 * group + 1, c & 0xffff | d << 16);
     }
-    Scaled { mantissa: 1 << 30, exponent: exponent - p }
+    let digits = if half == Half::High { p } else { 2 * p };
+    Scaled { mantissa: 1 << 30, exponent: exponent - digits }
 }
 
 /// Of packed integers.
@@ -210,16 +285,4 @@ fn sum_of_squares(words: &[u32]) -> i64 {
         sum += i64::from((a * a) as u32 + (b * b) as u32);
     }
     sum
-}
-
-/// Scores of all latents into the memory of activities, and the best of them: see [`crate::select`].
-#[inline(never)]
-pub(crate) fn select<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, selected: &mut Latents) {
-    let latents = latents(model);
-    Count::FixedScores.add(latents.len());
-    let scores = span_mut(integers_mut(memory.activity), 0, latents.len());
-    for ((score, &u), latent) in scores.iter_mut().zip(integers_mut(memory.projection).iter()).zip(latents) {
-        *score = latent.offset.wrapping_add(mul_high(u, u));
-    }
-    top(scores, model.shape.selected, integers_mut(memory.column), selected);
 }

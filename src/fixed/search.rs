@@ -1,8 +1,9 @@
 //! Best first, as in [`crate::states::search`]: from a reference that no flip improves, with at most X expansions.
 
+use super::numbers::{Scaled, log2};
 use super::sums::Sums;
 use super::tableau::{Kept, Tableau};
-use super::{TAU, TAU_PER_EXPANSION};
+use super::{LOG_DIGITS, TAU, TAU_PER_EXPANSION};
 use crate::states::search::met;
 
 /// Memory of a search: X entries each.
@@ -35,6 +36,18 @@ fn remove_first<T: Copy>(list: &mut [T]) {
     }
 }
 
+/// log2 of what all states weigh beside the reference, relative to it, when only that was expanded.
+fn log_beside(sums: &Sums<'_>) -> i32 {
+    let log = |weight: u32| {
+        let Scaled { mantissa, exponent } = Scaled::of_wide(i64::from(weight), 0);
+        log2(mantissa) + (exponent << LOG_DIGITS)
+    };
+    match sums.total - sums.reference_weight {
+        0 => i32::MIN,
+        beside => log(beside) - log(sums.reference_weight.max(1)),
+    }
+}
+
 /// The search, from a tableau whose flips are evaluated. Returns how many states were expanded.
 #[inline(never)]
 pub(super) fn search(
@@ -46,7 +59,7 @@ pub(super) fn search(
 ) -> usize {
     let Room { expanded, waiting, joints } = room;
     let (mut state, mut queued, mut count) = (tableau.mask(), 0usize, 0);
-    let tau = TAU.max(TAU_PER_EXPANSION.saturating_mul(expansions as i32));
+    let mut tau = TAU.max(TAU_PER_EXPANSION.saturating_mul(expansions as i32));
     // Where the tableau is, but for a glance.
     let (mut base, mut kept) = (state, Kept::default());
     loop {
@@ -61,6 +74,10 @@ pub(super) fn search(
         count += 1;
         // As many wait as can still be expanded.
         let left = expansions.saturating_sub(count);
+        // As the float search: where the neighbours of the reference weigh little, so will those of other states.
+        if count == 1 {
+            tau = tau.saturating_add(log_beside(sums).clamp(-TAU, 0));
+        }
         let least = sums.best.saturating_sub(tau);
         queued = queued.min(left);
         let (Some(waiting), Some(joints)) = (waiting.get_mut(..left), joints.get_mut(..left)) else {
@@ -70,7 +87,7 @@ pub(super) fn search(
             return count;
         }
         for (i, cell) in tableau.cells.iter().enumerate().take(tableau.len()) {
-            let joint = tableau.joint.wrapping_add(cell.gain);
+            let joint = sums.relative(tableau, cell.gain);
             if cell.weight == 0 || joint <= least {
                 continue;
             }

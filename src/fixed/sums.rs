@@ -4,8 +4,9 @@
 //! the variance Lambda_j + w^2 where i turns on, with the other signs where it turns off. Weights are relative to the best state.
 
 use super::numbers::{exp2, mul_high, mul_wide, mul_wide_signed, square};
+use super::results::Summary;
 use super::tableau::{Candidate, Cell, Tableau, View};
-use super::{LOG_DIGITS, NEGLIGIBLE, ONE_BIT, ROOT_BITS};
+use super::{AWAY_DIGITS, LOG_DIGITS, NEGLIGIBLE, ONE_BIT, ROOT_BITS, VALUE_DIGITS};
 use crate::capacity::MAX_CANDIDATES;
 use crate::counts::Count;
 use crate::states::tableau::Path;
@@ -17,19 +18,25 @@ const VARIANCE: i32 = (ROOT_BITS * ROOT_BITS * (1 << 30) as f64) as i32;
 /// Coefficients and deviations are below this, for sums of squares to have room. (16 digits)
 const MOST: u32 = 1 << 29;
 
+/// Digits that differences of coefficients have more than these.
+const MORE: i32 = AWAY_DIGITS - VALUE_DIGITS;
+
 /// What is known of all states so far; by candidate it is in [`Candidate`].
 pub(super) struct Sums<'x> {
-    /// The log joint of the best state, which weights are relative to, or nearly.
+    /// The log joint of the reference.
+    reference: i64,
+    /// Bits above it that weights are relative to: those of the best state, or nearly.
     anchor: i32,
     /// Digits that weights have less than [`super::WEIGHT_DIGITS`], for those of all states to fit a word.
     fewer: u32,
     pub total: u32,
+    /// Weight of the reference.
+    pub reference_weight: u32,
+    /// The log joint of the best state, relative to the reference.
     pub best: i32,
     /// The best state: candidates, and coefficients.
     pub map: &'x mut Path,
     pub map_values: &'x mut [i32],
-    /// Something was too large.
-    pub is_lost: bool,
 }
 
 /// What a state says about a latent that is on.
@@ -39,54 +46,43 @@ struct Value {
     variance: u64,
 }
 
-/// Sums of a candidate.
-pub(super) struct Found {
-    pub on: u32,
-    pub first: i64,
-    pub square: u64,
-}
-
+/// Variances and squares are at most this.
+const MOST_SQUARE: u64 = 1 << 39;
 impl Candidate {
-    pub fn sums(&self) -> Found {
-        let wide = |low: i32, high: i32| u64::from(low as u32) | u64::from(high as u32) << 32;
-        Found {
-            on: self.on as u32,
-            first: wide(self.first_low, self.first_high) as i64,
-            square: wide(self.square_low, self.square_high),
-        }
+    /// Sum of x.
+    pub fn first(&self) -> i64 {
+        i64::from(self.first_high) << 32 | i64::from(self.first_low as u32)
     }
 
-    /// Adds a state of this weight that has it on; says whether there is room.
+    /// Sum of x^2.
+    pub fn square(&self) -> i64 {
+        i64::from(self.square_high) << 32 | i64::from(self.square_low as u32)
+    }
+
+    /// Adds a state of this weight that has it on.
     #[inline(never)]
-    fn add(&mut self, weight: u32, value: Value) -> bool {
+    fn add(&mut self, weight: u32, value: Value) {
         Count::FixedVisits.add(1);
-        let square = value.variance + square(value.away);
+        let square = (value.variance + square(value.away)).min(MOST_SQUARE);
         // Large ones need not keep all of their digits.
         let product = match u32::try_from(square) {
-            Ok(square) => mul_wide(weight, square),
-            Err(_) => mul_wide(weight, (square >> 16) as u32) << 16,
+            Ok(square) => mul_wide(weight, square).min(i64::MAX as u64),
+            Err(_) => mul_wide(weight, (square >> 16) as u32).min(1 << 46) << 16,
         };
         self.on = self.on.wrapping_add(weight as i32);
-        self.add_moments(mul_wide_signed(weight as i32, value.away), product as i64) && square >> 39 == 0
+        self.add_moments(mul_wide_signed(weight as i32, value.away), product as i64);
     }
 
-    /// Adds to the sums of x and x^2; says whether there is room.
+    /// Adds to the sums of x and x^2.
     #[inline(always)]
-    fn add_moments(&mut self, first: i64, square: i64) -> bool {
-        let sums = self.sums();
-        self.set_first(sums.first.wrapping_add(first));
-        let square = sums.square.wrapping_add_signed(square);
-        self.set_square(square);
-        // Below zero it can only be on the way.
-        square >> 62 != 1
+    fn add_moments(&mut self, first: i64, square: i64) {
+        self.set_sums(self.first().wrapping_add(first), self.square().saturating_add(square));
     }
 
-    fn set_first(&mut self, sum: i64) {
-        (self.first_low, self.first_high) = (sum as i32, (sum >> 32) as i32);
-    }
-
-    fn set_square(&mut self, sum: u64) {
-        (self.square_low, self.square_high) = (sum as i32, (sum >> 32) as i32);
+    #[inline(always)]
+    fn set_sums(&mut self, first: i64, square: i64) {
+        (self.first_low, self.first_high) = (first as i32, (first >> 32) as i32);
+        (self.square_low, self.square_high) = (square as i32, (square >> 32) as i32);
     }
 }
 
@@ -102,16 +98,17 @@ fn shifted(x: i32, shift: i32) -> i32 {
     x << shift
 }
 
-/// The coefficient of a latent that is on. (16 digits)
+/// The coefficient of a latent that is on. (13 digits, less those of the block)
 #[inline(always)]
 pub(super) fn coefficient(cell: &Cell) -> i32 {
-    shifted(cell.seen, cell.shift - 5)
+    shifted(cell.seen, cell.shift - 8)
 }
 
-/// Where a latent moves to, by w times 2^-`power`, Q26, of a flip of tau.
+/// Where a latent that is on moves to with the flip of another, S between them, less its `block`'s digits.
 #[inline(always)]
-fn moved(w: i32, tau: i32, power: i32) -> i32 {
-    shifted(mul_high(w, tau), power)
+fn step(cell: &Cell, flip: &Cell, s: i32, shift: i32) -> i32 {
+    let step = shifted(mul_high(mul_high(s, flip.root), flip.tau), flip.power + cell.shift + shift);
+    if flip.on == 0 { -step } else { step }
 }
 
 impl<'x> Sums<'x> {
@@ -125,12 +122,20 @@ impl<'x> Sums<'x> {
         }
         map.clear();
         let fewer = (64 - states.leading_zeros()).saturating_sub(10);
-        Self { anchor: tableau.joint, fewer, total: 0, best: i32::MIN, map, map_values, is_lost: false }
+        let reference = tableau.joint;
+        Self { reference, anchor: 0, fewer, total: 0, reference_weight: 0, best: i32::MIN, map, map_values }
     }
 
-    /// Bits that weights are relative to, and the digits of these.
-    pub fn anchor(&self) -> (i32, i32) {
-        (self.anchor, super::WEIGHT_DIGITS - self.fewer as i32)
+    /// What is known of all states.
+    pub fn summary(&self, block: u32) -> Summary {
+        let &Self { reference, anchor, total, fewer, .. } = self;
+        Summary { reference, anchor, total, digits: super::WEIGHT_DIGITS - fewer as i32, block }
+    }
+
+    /// The log joint of the state that a flip of this gain leads to, relative to the reference.
+    #[inline(always)]
+    pub fn relative(&self, tableau: &Tableau<'_>, gain: i32) -> i32 {
+        (tableau.joint.wrapping_sub(self.reference) as i32).wrapping_add(gain)
     }
 
     /// The weight of a state.
@@ -152,11 +157,10 @@ impl<'x> Sums<'x> {
         self.anchor = self.anchor.wrapping_add(bits << LOG_DIGITS);
         let bits = bits as u32;
         self.total = self.total.checked_shr(bits).unwrap_or_default();
+        self.reference_weight = self.reference_weight.checked_shr(bits).unwrap_or_default();
         for candidate in tableau.candidates.iter_mut() {
-            let sums = candidate.sums();
-            candidate.on = sums.on.checked_shr(bits).unwrap_or_default() as i32;
-            candidate.set_first(sums.first >> bits.min(63));
-            candidate.set_square(sums.square.checked_shr(bits).unwrap_or_default());
+            candidate.on = (candidate.on as u32).checked_shr(bits).unwrap_or_default() as i32;
+            candidate.set_sums(candidate.first() >> bits.min(63), candidate.square() >> bits.min(63));
         }
     }
 
@@ -164,7 +168,7 @@ impl<'x> Sums<'x> {
     /// left in the cells.
     #[inline(never)]
     pub fn expand(&mut self, tableau: &mut Tableau<'_>, is_new: bool, left_out: u32) {
-        let (n, here) = (tableau.len(), tableau.joint);
+        let (n, here) = (tableau.len(), self.relative(tableau, 0));
         Count::FixedExpanded.add(1);
         Count::FixedCells.add(n);
         let mut largest = here;
@@ -179,6 +183,7 @@ impl<'x> Sums<'x> {
         let (mut mass, mut best) = (0u32, None);
         if is_new {
             mass = self.weight(here);
+            self.reference_weight = mass;
             if here > self.best {
                 self.note(tableau, None, here);
             }
@@ -199,7 +204,7 @@ impl<'x> Sums<'x> {
             self.note(tableau, best, self.best);
         }
         self.total = self.total.wrapping_add(mass);
-        self.is_lost |= !add_all(tableau, mass);
+        add_all(tableau, mass);
     }
 
     /// Takes note of the best state so far: the tableau's, or its neighbour by one flip.
@@ -215,8 +220,8 @@ impl<'x> Sums<'x> {
                 continue;
             }
             let value = match by {
-                Some((i, flip)) if i == j => turned_on(flip, 0).away,
-                Some((i, flip)) => beside(cell, flip, view.pair(i, j), coefficient(cell), 0).away,
+                Some((i, flip)) if i == j => own_value(flip),
+                Some((i, flip)) => coefficient(cell).wrapping_add(step(cell, flip, view.pair(i, j), -MORE)),
                 None => coefficient(cell),
             };
             if let Some(slot) = self.map_values.get_mut(self.map.len()) {
@@ -242,11 +247,11 @@ struct Small {
 
 impl Small {
     #[inline(always)]
-    fn new(index: usize, cell: &Cell) -> Option<Self> {
-        if cell.power > 2 || cell.tau.unsigned_abs() >= 32 << 22 {
+    fn new(index: usize, cell: &Cell, block: u32) -> Option<Self> {
+        if cell.power > 2 || cell.tau.unsigned_abs() >= (32 << 22) >> block {
             return None;
         }
-        let (turns_on, tau) = (cell.on == 0, (cell.tau >> 12) as i16);
+        let (turns_on, tau) = (cell.on == 0, (cell.tau >> (12 - block)) as i16);
         Some(Self {
             index: index as u8,
             turns_on,
@@ -260,26 +265,31 @@ impl Small {
 /// The small flips that show.
 type Flips = Vec<Small, MAX_CANDIDATES>;
 
-/// Adds a state and its neighbours, whose weights are in the cells, all together `mass`; says whether there is room.
-fn add_all(tableau: &mut Tableau<'_>, mass: u32) -> bool {
+/// Adds a state and its neighbours, whose weights are in the cells, all together `mass`.
+fn add_all(tableau: &mut Tableau<'_>, mass: u32) {
+    let block = tableau.block;
     let (view, cells, candidates) = tableau.parts();
-    let (mut flips, mut large, mut has_room) = (Flips::new(), 0u32, true);
+    let (mut flips, mut large) = (Flips::new(), 0u32);
     for (i, cell) in cells.iter().enumerate() {
         if cell.weight != 0 {
-            match Small::new(i, cell) {
+            match Small::new(i, cell, block) {
                 Some(small) => drop(flips.push(small)), // one for each candidate
                 None => large |= 1 << (i % 32),
             }
         }
     }
     for (j, (cell, candidate)) in cells.iter().zip(candidates.iter_mut()).enumerate() {
+        // From the digits of coefficients to those of sums.
+        let away = |value: i32| shifted(value.wrapping_sub(candidate.reference), block as i32 + MORE);
         if cell.on == 0 {
             if cell.weight != 0 {
-                has_room &= candidate.add(cell.weight as u32, turned_on(cell, candidate.reference));
+                let deviation = shifted(mul_high(DEVIATION, cell.root), cell.power - 12);
+                let value = Value { away: away(own_value(cell)), variance: square(deviation) };
+                candidate.add(cell.weight as u32, value);
             }
             continue;
         }
-        let away = coefficient(cell).wrapping_sub(candidate.reference);
+        let away = away(coefficient(cell));
         let variance = (mul_high(cell.diagonal, VARIANCE) as u64 >> 12) << (2 * cell.shift as u32).min(28);
         let (mut rest, mut large) = (mass.wrapping_sub(cell.weight as u32), large);
         if cell.shift == 0 && (away >> 6).unsigned_abs() < 1 << 12 {
@@ -292,13 +302,19 @@ fn add_all(tableau: &mut Tableau<'_>, mass: u32) -> bool {
             if flip.weight != 0 && i != j && large >> (i % 32) & 1 != 0 {
                 let s = view.pair(i, j);
                 rest = rest.wrapping_sub(flip.weight as u32);
-                has_room &= candidate.add(flip.weight as u32, beside(cell, flip, s, away, variance));
+                let power = flip.power + cell.shift - 8;
+                let spread = square(shifted(mul_high(mul_high(s, flip.root), DEVIATION), power));
+                let variance = match flip.on == 0 {
+                    true => variance + spread,
+                    false => variance.saturating_sub(spread),
+                };
+                let away = away.saturating_add(step(cell, flip, s, block as i32));
+                candidate.add(flip.weight as u32, Value { away, variance });
             }
         }
         // What small flips take off is less than this.
-        has_room &= candidate.add(rest, Value { away, variance });
+        candidate.add(rest, Value { away, variance });
     }
-    has_room
 }
 
 /// Sums of the latent j that is on, `far` from the reference, over small flips: what they change of what the state itself would
@@ -335,21 +351,8 @@ fn add_small(candidate: &mut Candidate, view: View<'_>, flips: &[Small], j: usiz
     large
 }
 
-/// A latent that is off, in the state that has it on.
+/// The coefficient of a latent that is off, in the state that has it on. (As [`coefficient`])
 #[inline(always)]
-fn turned_on(cell: &Cell, reference: i32) -> Value {
-    let value = shifted(mul_high(cell.tau, cell.root), cell.power - 4);
-    let deviation = shifted(mul_high(DEVIATION, cell.root), cell.power - 12);
-    Value { away: value.wrapping_sub(reference), variance: square(deviation) }
-}
-
-/// A latent that is on, in the state that another flip leads to.
-#[inline(always)]
-fn beside(cell: &Cell, flip: &Cell, s: i32, away: i32, variance: u64) -> Value {
-    let (w, power) = (mul_high(s, flip.root), flip.power + cell.shift);
-    let (step, spread) = (moved(w, flip.tau, power), square(shifted(mul_high(w, DEVIATION), power - 8)));
-    match flip.on == 0 {
-        true => Value { away: away.wrapping_sub(step), variance: variance + spread },
-        false => Value { away: away.wrapping_add(step), variance: variance.saturating_sub(spread) },
-    }
+fn own_value(cell: &Cell) -> i32 {
+    shifted(mul_high(cell.tau, cell.root), cell.power - 7)
 }

@@ -31,6 +31,9 @@ use heapless::Vec;
 const S_DIGITS: i32 = 28;
 /// One in S.
 const ONE: i32 = 1 << S_DIGITS;
+/// Least that others leave of a latent, 60 dB below it: beyond the rounding of S nothing is known. A block exponent k adds the
+/// rounding of t, 4^(k - 15): tau is then known to 2^-5.
+const LEAST: i32 = ONE >> 20;
 /// Most that w may be, of a latent that is on: Lambda, below 4, stays below 8 with its square.
 const MOST_STEP: i32 = 3 << (S_DIGITS - 1);
 
@@ -63,7 +66,7 @@ integer_record! {
         /// Bits that it costs to be on, and d at least.
         prior,
         least,
-        /// Its coefficient in the reference, with [`super::VALUE_DIGITS`].
+        /// Its coefficient in the reference.
         reference,
         /// Sums over the states that have it on, of s, x and x^2, x about the reference; two words each but the first.
         on,
@@ -84,8 +87,12 @@ pub(super) struct Tableau<'x> {
     pub pairs: &'x mut [i32],
     /// Scratch. (n)
     pub column: &'x mut [i32],
+    /// Digits that t and tau have less.
+    pub block: u32,
+    /// Digits that gains have less, while the reference of a loud sample is climbed.
+    pub coarse: u32,
     /// The log joint, in bits more than that of the empty state.
-    pub joint: i32,
+    pub joint: i64,
     /// Latents that are on.
     pub count: usize,
     /// Where the cells are one flip further than S.
@@ -107,7 +114,7 @@ pub(super) struct Glance {
 pub(super) struct Kept {
     cells: Vec<(i32, i32), MAX_CANDIDATES>,
     own: Cell,
-    joint: i32,
+    joint: i64,
     count: usize,
 }
 
@@ -197,9 +204,15 @@ fn subtract_column(row: &mut [i32], before: &[i32], k: usize, c: i32, shift: u32
     }
 }
 
-/// What flipping a candidate would do.
+/// Bits that a flip gains but for its prior and what it explains.
 #[inline(always)]
-fn evaluate(cell: &mut Cell, prior: i32) {
+fn determinant(cell: &Cell) -> i32 {
+    log2(cell.root) + ((cell.power - cell.shift) << LOG_DIGITS)
+}
+
+/// What flipping a candidate would do; tau has `louder` digits less than gains ask for.
+#[inline(always)]
+fn evaluate(cell: &mut Cell, prior: i32, louder: u32, coarse: u32) {
     // 1 / sqrt(X 4^-n) = 2^(n - 1) (2 / sqrt(X)), X from 1 to 4.
     let pivot = (cell.diagonal as u32) << 2;
     let twos = match pivot {
@@ -211,10 +224,12 @@ fn evaluate(cell: &mut Cell, prior: i32) {
     cell.power = twos as i32 - 1;
     // Of a latent that is nearly explained t is as small as the root is large.
     cell.tau = mul_high(cell.seen << twos, cell.root) << 2;
-    let (gained, determinant) = (mul_high(cell.tau, cell.tau), log2(cell.root));
-    let exponent = (cell.power - cell.shift) << LOG_DIGITS;
-    let prior = prior.wrapping_add(gained);
-    cell.gain = (if cell.on != 0 { -prior } else { prior }) + determinant + exponent;
+    let mut tau = cell.tau;
+    if louder > 0 {
+        tau = if tau.unsigned_abs() >> (31 - louder) == 0 { tau << louder } else { i32::MAX };
+    }
+    let (sign, gained) = (if cell.on != 0 { -1 } else { 1 }, mul_high(tau, tau));
+    cell.gain = ((sign * prior + determinant(cell)) >> coarse) + sign * gained;
 }
 
 /// sum_d q_dh q_dj / sigma_d^2.
@@ -284,7 +299,7 @@ impl Tableau<'_> {
         }
         Count::FixedRows.add(1 + i);
         Count::FixedMacs.add(i * self.count);
-        let least = (known.least >> 2).max(1);
+        let least = (known.least >> 2).max(LEAST).max((1 << (2 * self.block)) >> 4);
         let candidate =
             Candidate { prior: known.offset.wrapping_add(known.logit), least, ..Candidate::default() };
         let mut cell = Cell { diagonal: ONE, seen: u >> 1, ..Cell::default() };
@@ -323,13 +338,20 @@ impl Tableau<'_> {
         set(self.cells, i, cell);
     }
 
+    /// Digits that tau has less than gains ask for.
+    #[inline(always)]
+    fn louder(&self) -> u32 {
+        self.block - self.coarse / 2
+    }
+
     /// What flipping each candidate would do.
     #[inline(never)]
     pub fn evaluate(&mut self) {
         let n = self.len();
         Count::FixedFlips.add(n);
+        let (louder, coarse) = (self.louder(), self.coarse);
         for (cell, candidate) in self.cells.iter_mut().zip(self.candidates.iter()).take(n) {
-            evaluate(cell, candidate.prior);
+            evaluate(cell, candidate.prior, louder, coarse);
         }
     }
 
@@ -407,8 +429,8 @@ impl Tableau<'_> {
     pub fn flip(&mut self, i: usize) {
         let n = self.len();
         let (Some(&own), Some(candidate)) = (self.cells.get(i), self.candidates.get(i)) else { return };
-        let mut own = own;
-        evaluate(&mut own, candidate.prior);
+        let (mut own, prior) = (own, candidate.prior);
+        evaluate(&mut own, prior, self.louder(), self.coarse);
         self.gather(i);
         let most = most_step(&own);
         if self.is_large(most) {
@@ -417,7 +439,7 @@ impl Tableau<'_> {
         let turns_on = own.on == 0;
         Count::FixedSweeps.add(n);
         Count::FixedMacs.add(n * n / 2);
-        self.weigh(&own);
+        self.weigh(&own, prior);
         let column = span(self.column, 0, n);
         let mut rows = &mut *self.pairs;
         for (j, &w) in column.iter().enumerate() {
@@ -436,8 +458,8 @@ impl Tableau<'_> {
     /// Looks at the state that a flip of candidate `i` leads to; false, and nothing changed, if units would change.
     pub fn glance(&mut self, i: usize, kept: &mut Kept) -> bool {
         let Some(&own) = self.cells.get(i) else { return false };
-        let mut own = own;
-        evaluate(&mut own, self.candidates.get(i).map_or(0, |candidate| candidate.prior));
+        let (mut own, prior) = (own, self.candidates.get(i).map_or(0, |candidate| candidate.prior));
+        evaluate(&mut own, prior, self.louder(), self.coarse);
         self.gather(i);
         if self.is_large(most_step(&own)) {
             return false;
@@ -448,7 +470,7 @@ impl Tableau<'_> {
         }
         (kept.own, kept.joint, kept.count) = (own, self.joint, self.count);
         let turns_on = own.on == 0;
-        self.weigh(&own);
+        self.weigh(&own, prior);
         let is_off = self.move_cells(turns_on, own.tau);
         let less = self.turn(i, &own);
         self.glance = Some(Glance { i, turns_on, root: own.root, less });
@@ -484,12 +506,14 @@ impl Tableau<'_> {
 
     /// S_:i in `column` to w, Q30, which is zero for i itself; and the log joint.
     #[inline(never)]
-    fn weigh(&mut self, own: &Cell) {
+    fn weigh(&mut self, own: &Cell, prior: i32) {
         let (twos, root, n) = ((own.power + 1) as u32, own.root, self.len());
         for s in self.column.iter_mut().take(n) {
             *s = mul_high(*s << twos, root) << 3;
         }
-        self.joint = self.joint.wrapping_add(own.gain);
+        let gained = (mul_wide_signed(own.tau, own.tau) >> (32 - 2 * self.block)) + i64::from(prior);
+        let gained = if own.on == 0 { gained } else { -gained };
+        self.joint = self.joint.wrapping_add(gained + i64::from(determinant(own)));
         self.count = if own.on == 0 { self.count + 1 } else { self.count.saturating_sub(1) };
     }
 
@@ -546,11 +570,44 @@ impl Tableau<'_> {
         }
     }
 
+    /// t anew, from what the residual of x0 has of each latent of the model, v; what x0 is more than the coefficients is in `gain`.
+    pub fn refine(&mut self, fixed: &[FixedLatent], seen: &[i32]) {
+        let n = self.len();
+        for (cell, &latent) in span_mut(self.cells, 0, n).iter_mut().zip(self.latents.iter()) {
+            let h = usize::from(latent);
+            let v = seen.get(h).copied().unwrap_or_default() >> 1;
+            if cell.on == 0 {
+                cell.seen = v;
+                continue;
+            }
+            let x = (i64::from(cell.seen) << cell.shift) + i64::from(cell.gain);
+            let least = fixed.get(h).map_or(0, |latent| i64::from(latent.least));
+            cell.weight = v.wrapping_sub((x.wrapping_mul(least) >> 30) as i32);
+            cell.seen = (x >> cell.shift) as i32;
+        }
+        for j in 0..n {
+            let Some(&Cell { on, shift, diagonal, weight, .. }) = self.cells.get(j) else { return };
+            if on == 0 {
+                continue;
+            }
+            self.gather(j);
+            let times_v = |s: i32| ((mul_wide_signed(s, weight) << shift) >> S_DIGITS) as i32;
+            for (cell, &s) in self.cells.iter_mut().zip(self.column.iter()).take(n) {
+                cell.seen = cell.seen.wrapping_sub(times_v(s));
+            }
+            if let Some(cell) = self.cells.get_mut(j) {
+                cell.seen = cell.seen.wrapping_add(times_v(diagonal));
+            }
+        }
+    }
+
     /// Flips whatever gains most until nothing does, with at most `max_active` on; leaves all flips evaluated.
     pub fn climb(&mut self, max_active: usize) {
         for _ in 0..4 * MAX_CANDIDATES {
             self.evaluate();
-            let (mut best, mut most, room) = (None, MARGIN, self.count < max_active);
+            // Where gains have fewer digits, more than their rounding.
+            let margin = if self.coarse == 0 { MARGIN } else { (MARGIN >> self.coarse) + 2 };
+            let (mut best, mut most, room) = (None, margin, self.count < max_active);
             for (i, cell) in self.cells.iter().enumerate().take(self.len()) {
                 if cell.gain > most && (room || cell.on != 0) {
                     (best, most) = (Some(i), cell.gain);
@@ -564,5 +621,5 @@ impl Tableau<'_> {
 
 /// Four in S.
 const FOUR: i32 = 4 * ONE;
-/// Most that e can be: 1 / Lambda is at least K / (G + K), and that 2^-26.
-pub(super) const MOST_SHIFT: i32 = 14;
+/// Most that e can be: 1 / Lambda is at least [`LEAST`], but for rounding.
+const MOST_SHIFT: i32 = 14;

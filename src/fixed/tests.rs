@@ -32,7 +32,7 @@ fn fixed_latent([logit, mean, precision, gram, offset]: [f64; 5]) -> FixedLatent
         offset: digits((offset - worth) * log2_e, 13),
         logit: digits(logit * log2_e, 13),
         pull: digits(libm::sqrt(log2_e) * precision * mean * s, 22),
-        least: digits(precision / (gram + precision), 30),
+        least: digits(precision / (gram + precision), 30).max(16),
     }
 }
 
@@ -135,14 +135,17 @@ pub(super) fn infer<T: Real>(model: Model<'_, T>, sample: &[f64]) -> Seen {
     Seen { activity, mean, variance, evidence: found.evidence.to_f64(), is_fixed: inference.is_fixed() }
 }
 
-/// Largest differences of activities, of means in deviations, of variances in part, and of the evidence.
+/// Largest differences of activities, of means in deviations, of variances in part, and of the evidence. With a dictionary of
+/// integers the sample is rounded to 13 digits and more in floats, which loud samples are not in integers: their means differ by
+/// up to 2^-14 of the largest, and 4e-3 of `far` is that.
 pub(super) fn differences(a: &Seen, b: &Seen) -> [f64; 4] {
     let largest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
+    let far = libm::exp2(-6.0) * largest(&mut b.mean.iter().map(|mean| mean.abs()));
     let means = a.mean.iter().zip(&b.mean).zip(&b.variance);
     let variances = a.variance.iter().zip(&b.variance);
     [
         largest(&mut a.activity.iter().zip(&b.activity).map(|(a, b)| (a - b).abs())),
-        largest(&mut means.map(|((a, b), v)| (a - b).abs() / (libm::sqrt(*v) + 1e-3))),
+        largest(&mut means.map(|((a, b), v)| (a - b).abs() / (libm::sqrt(*v) + 1e-3 + far))),
         largest(&mut variances.map(|(a, b)| (a - b).abs() / (b + 1e-3))),
         (a.evidence - b.evidence).abs(),
     ]
@@ -154,69 +157,45 @@ fn energy(sample: &[f64], sigma: f64) -> f64 {
 
 const RUNS: u64 = if cfg!(miri) { 3 } else { 400 };
 
-fn shape_of(rng: &mut Rng) -> Shape {
-    let (dims, latents) = (2 + usize::from(rng.below(15)), 1 + usize::from(rng.below(32)));
-    let selected = (1 + usize::from(rng.below(10))).min(latents);
-    let max_active = (1 + usize::from(rng.below(3))).min(selected);
-    Shape { kind: Kind::Gsc, dims, latents, selected, max_active, singletons: true, states: States::Subsets }
-}
-
-#[test]
-fn integers_find_what_floats_find() {
-    let (mut rng, mut in_integers) = (Rng::new(1), 0);
-    for seed in 0..RUNS {
-        let shape = shape_of(&mut rng);
-        // A power of two: floats round the sample to integers too, after they have multiplied it with the precision.
-        let (alike, sigma) = (0.95 * rng.uniform::<f64>(), libm::exp2(f64::from(rng.below(9)) - 7.0));
-        let (numbers, sample) = problem::<f64>(shape, alike, sigma, seed);
-        let model = numbers.model();
-        let (fixed, floats) = (infer(model, &sample), infer(Model { fixed: None, ..model }, &sample));
-        assert!(!floats.is_fixed);
-        if !fixed.is_fixed {
-            assert!(energy(&sample, sigma) > 30_000.0, "{seed}");
-            continue;
-        }
-        in_integers += 1;
-        let found = differences(&fixed, &floats);
-        for (found, allowed) in found.into_iter().zip([1e-3, 4e-3, 8e-3, 0.02]) {
-            assert!(found < allowed, "{seed} {shape:?}: {found} is not below {allowed}");
-        }
-    }
-    assert!(in_integers * 2 > RUNS);
-}
-
 /// The whole of a sample goes one way, and says nothing about the next; states are visited in floats.
 #[test]
-fn loud_samples_are_floats() {
-    let mut rng = Rng::new(2);
+fn loud_samples() {
+    let (mut rng, mut in_integers) = (Rng::new(2), [0; 2]);
     for seed in 0..RUNS.div_ceil(4) {
-        let shape = if seed.is_multiple_of(2) { adaptive_shape(&mut rng) } else { shape_of(&mut rng) };
+        let shape = adaptive_shape(&mut rng);
         let (numbers, sample) = problem::<f32>(shape, 0.3, 0.125, seed);
         let model = numbers.model();
         let mut memory = [(); 2].map(|()| vec![0.0; arena_len(model.shape, Detail::Marginals)]);
         let [first, second] = &mut memory;
         let mut inference = Inference::new(model, first).unwrap();
         let mut floats = Inference::new(Model { fixed: None, ..model }, second).unwrap();
-        for scale in [1.0, 1e4, 1.0, 0.1, 1e5, 1e3] {
+        for scale in [1.0, 1e6, 1.0, 0.1, 1e8, 1e2] {
             let sample: Vec<f32> = sample.iter().map(|y| (scale * y) as f32).collect();
             let found = format!("{:?}", inference.infer(&sample));
             let mut anew = vec![0.0; arena_len(model.shape, Detail::Marginals)];
             assert_eq!(found, format!("{:?}", Inference::new(model, &mut anew).unwrap().infer(&sample)));
+            in_integers[usize::from(inference.is_fixed())] += 1;
             if !inference.is_fixed() {
+                assert!(scale > 1e2, "{seed}");
                 assert_eq!(found, format!("{:?}", floats.infer(&sample)));
                 continue;
             }
-            let mut sums = vec![0.0; model.shape.latents];
+            let (mut all, mut sums) = (0.0, vec![0.0; model.shape.latents]);
             inference.for_each_state(|latents, probability| {
+                all += probability;
                 latents.iter().for_each(|&latent| sums[usize::from(latent)] += probability);
             });
             inference.select();
             assert_eq!(found, format!("{:?}", inference.posterior()));
+            // A flip of a loud latent is worth 2^17 nats, which floats keep 24 digits of: its neighbours are off by 2^-7 and more.
+            let allowed = if scale > 1.0 { 0.02 } else { 4e-3 };
+            assert!((all - 1.0).abs() < allowed, "{seed} {scale}: {all}");
             for (sum, activity) in sums.iter().zip(inference.estimate().activity) {
-                assert!((sum - activity).abs() < 4e-3, "{seed} {scale}: {sum} {activity}");
+                assert!((sum - activity).abs() < allowed, "{seed} {scale}: {sum} {activity}");
             }
         }
     }
+    assert!(in_integers[0] > 0 && in_integers[1] > in_integers[0]);
 }
 
 fn adaptive_shape(rng: &mut Rng) -> Shape {
@@ -238,13 +217,12 @@ fn integers_search_as_floats_do() {
         let shape = adaptive_shape(&mut rng);
         let (alike, sigma) = (0.95 * rng.uniform::<f64>(), libm::exp2(f64::from(rng.below(9)) - 7.0));
         let (numbers, sample) = problem::<f64>(shape, alike, sigma, seed);
-        let model = numbers.model();
-        let (fixed, floats) = (infer(model, &sample), infer(Model { fixed: None, ..model }, &sample));
-        assert!(!floats.is_fixed);
-        if !fixed.is_fixed {
-            assert!(energy(&sample, sigma) > 60_000.0, "{seed}");
+        if energy(&sample, sigma) > 65_000.0 {
             continue;
         }
+        let model = numbers.model();
+        let (fixed, floats) = (infer(model, &sample), infer(Model { fixed: None, ..model }, &sample));
+        assert!(fixed.is_fixed && !floats.is_fixed, "{seed}");
         let is_quiet = energy(&sample, sigma) < 3000.0;
         quiet += u64::from(is_quiet);
         let allowed = if is_quiet { [2e-4, 4e-3, 8e-3, 0.01] } else { [2e-3, 4e-3, 0.01, 0.3] };
@@ -255,12 +233,38 @@ fn integers_search_as_floats_do() {
     assert!(quiet * 2 > runs);
 }
 
+/// Samples far above the noise, up to a thousand times as loud as the model expects. Where no state explains them, many explain them
+/// equally badly and are thousands of nats apart: a greedy search that decides otherwise once ends in another one, in floats as
+/// in integers. That may happen to one of 25 samples; all others agree. An evidence has 20 digits of the energy.
+#[test]
+fn integers_search_loud_samples_as_floats_do() {
+    let (mut rng, mut loud, mut others) = (Rng::new(1), 0, 0);
+    for seed in 0..if cfg!(miri) { 3 } else { 3000 } {
+        let shape = adaptive_shape(&mut rng);
+        let (alike, sigma) = (0.95 * rng.uniform::<f64>(), libm::exp2(f64::from(rng.below(9)) - 7.0));
+        let (numbers, mut sample) = problem::<f64>(shape, alike, sigma, seed);
+        let louder = libm::exp2(f64::from(rng.below(11)));
+        sample.iter_mut().for_each(|y| *y *= louder);
+        let model = numbers.model();
+        let fixed = infer(model, &sample);
+        let energy = energy(&sample, sigma);
+        if energy < 65_000.0 || !fixed.is_fixed {
+            continue;
+        }
+        loud += 1;
+        let found = differences(&fixed, &infer(Model { fixed: None, ..model }, &sample));
+        let allowed = [2e-3, 4e-3, 0.01, 0.3 + 1e-6 * energy];
+        others += u32::from(found.iter().zip(allowed).any(|(&found, allowed)| !(found < allowed)));
+    }
+    assert!(others * 25 < loud, "{others} of {loud}");
+}
+
 /// Whatever numbers pass the checks: results, or an error.
 #[test]
 fn any_possible_numbers_give_results() {
     let mut rng = Rng::new(3);
     for seed in 0..RUNS {
-        let shape = if seed.is_multiple_of(2) { adaptive_shape(&mut rng) } else { shape_of(&mut rng) };
+        let shape = adaptive_shape(&mut rng);
         let (mut numbers, sample) = problem::<f32>(shape, 0.5, 0.125, seed);
         let mut within = |most: i32| ((2.0 * rng.uniform::<f64>() - 1.0) * f64::from(most)) as i32;
         for latent in &mut numbers.fixed {

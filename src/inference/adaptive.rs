@@ -3,10 +3,11 @@
 use crate::memory::Memory;
 use crate::model::Model;
 use crate::numeric::math::Real;
+use crate::numeric::words::words_mut;
 use crate::posterior::{Results, Sums};
 use crate::state::{State, tableau};
 use crate::states::reference::{Scratch, refer};
-use crate::states::search::{Room, reach, revisit, search};
+use crate::states::search::{Room, go_to, reach, revisit, search};
 use crate::states::tableau::{Latents, PASSES, Path, Tableau};
 
 /// Candidates, and the tableau at the reference.
@@ -63,11 +64,14 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
     state.sound = sums.conclude(tableau.latents, tableau.candidates, family, results);
 }
 
-/// The tableau of the same candidates, all off, where it was one of integers.
+/// The tableau of the same candidates at the reference, where it was one of integers.
 pub(super) fn begin_anew<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
     let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
     tableau.begin(memory.projection, state.energy);
-    (state.joint, state.on) = (tableau.joint, 0);
+    let reference = words_mut(memory.expanded).first().copied().unwrap_or_default();
+    go_to(&mut tableau, 0, reference);
+    tableau.refine();
+    (state.joint, state.anchor, state.on) = (tableau.joint, tableau.joint, tableau.count as u16);
 }
 
 /// Visits the states of the last sample: latents and probability.

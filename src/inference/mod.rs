@@ -255,7 +255,7 @@ impl<'m, T: Real> Inference<'m, T> {
         if FIXED && state.is_fixed || !FLOATS {
             return;
         }
-        (state.expanded, state.has_factors) = (0, false);
+        state.expanded = 0;
         let is_sampled = GIBBS && matches!(self.engine, Engine::Gibbs(_));
         if !is_sampled && (!SUBSETS || matches!(model.shape.states, States::Adaptive { .. })) {
             return adaptive::select(model, memory, state);
@@ -395,7 +395,6 @@ impl<'m, T: Real> Inference<'m, T> {
         }
         if FIXED && state.is_fixed {
             // States are looked at in floats, which this sample has none of yet.
-            state.has_factors = false;
             weigh(&model.noise, memory.sample, memory.weighted);
             project_sample(model, memory.sample, None, memory.weighted, memory.projection);
             if matches!(model.shape.states, States::Adaptive { .. }) {

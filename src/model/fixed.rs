@@ -1,17 +1,11 @@
 //! Latents as inference in integers needs them, and what it is possible for: see [`crate::fixed`].
 
-use super::{Dictionary, Kind, Model, ModelError, Selection, Shape, States};
+use super::{Dictionary, Kind, Model, ModelError, Shape, States};
 use crate::numeric::math::Real;
 
-/// Most latents of the papers' sets: those that were not selected have 2^-21 of the weight each when they are left out.
-const MAX_LATENTS: usize = 4096;
-/// Most latents on at once, of the papers' sets.
-pub(crate) const MAX_FIXED_ACTIVE: usize = 3;
-/// Most latents to choose them from: more states take too much memory.
-pub(crate) const MAX_FIXED_SELECTED: usize = 10;
 /// Least K / (G + K), Q30: what is left of a latent beside others.
 const LEAST_PIVOT: i32 = 1 << 4;
-/// Most that a latent's parts of exponents are away from zero: there is room for three latents.
+/// Most that a latent's parts of exponents are away from zero: there is room for both, and for what it explains.
 const MAX_OFFSET: u32 = 1 << 27;
 
 /// What inference in integers (`src/fixed`) needs of a latent, s = 1 / sqrt(G + K).
@@ -49,23 +43,13 @@ impl Shape {
     ///
     /// ```
     /// # use spikelet::{Kind, Shape, model::States};
-    /// let (kind, dims, latents, selected, max_active) = (Kind::Gsc, 4, 6, 6, 3);
-    /// let shape = Shape { kind, dims, latents, selected, max_active, singletons: true, states: States::Subsets };
-    /// assert!(shape.fits_integers() && !Shape { max_active: 4, ..shape }.fits_integers());
+    /// let (kind, dims, latents, selected, max_active) = (Kind::Gsc, 4, 6, 6, 4);
     /// let states = States::Adaptive { expansions: 4 };
-    /// assert!(Shape { max_active: 4, singletons: false, states, ..shape }.fits_integers());
+    /// let shape = Shape { kind, dims, latents, selected, max_active, singletons: false, states };
+    /// assert!(shape.fits_integers() && !Shape { states: States::Subsets, ..shape }.fits_integers());
     /// ```
     pub const fn fits_integers(&self) -> bool {
-        matches!(self.kind, Kind::Gsc)
-            && match self.states {
-                States::Adaptive { .. } => true,
-                States::Subsets => {
-                    self.latents <= MAX_LATENTS
-                        && self.selected <= MAX_FIXED_SELECTED
-                        && self.max_active <= MAX_FIXED_ACTIVE
-                }
-                States::Table => false,
-            }
+        matches!((self.kind, self.states), (Kind::Gsc, States::Adaptive { .. }))
     }
 }
 
@@ -73,10 +57,7 @@ impl<T: Real> Model<'_, T> {
     /// Whether the model has what inference in integers needs, if it wants that.
     pub(super) fn check_fixed(&self) -> Result<(), ModelError> {
         let (Some(fixed), expected) = (self.fixed, self.shape.latents) else { return Ok(()) };
-        let is_singleton = matches!(self.selection, Selection::Singleton);
-        let is_integer = matches!(self.dictionary, Dictionary::Integer(_));
-        let is_scored = is_singleton || matches!(self.shape.states, States::Adaptive { .. });
-        if !(self.shape.fits_integers() && is_scored && is_integer) {
+        if !(self.shape.fits_integers() && matches!(self.dictionary, Dictionary::Integer(_))) {
             return Err(ModelError::Unfit { field: "fixed" });
         }
         if fixed.len() != expected {

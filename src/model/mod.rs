@@ -24,7 +24,6 @@ pub(crate) use check::{Sign, numbers};
 pub use dictionary::{Dictionary, Integers, QUAD, Width};
 pub(crate) use dictionary::{float_column, float_columns, with_column};
 pub use fixed::FixedLatent;
-pub(crate) use fixed::{MAX_FIXED_ACTIVE, MAX_FIXED_SELECTED};
 
 /// Latents per panel of the packed dictionary.
 pub const PANEL: usize = 8;

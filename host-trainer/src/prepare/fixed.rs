@@ -2,12 +2,13 @@
 
 use super::Prepared;
 use crate::{Error, Result};
-use spikelet::Shape;
 use spikelet::math::Real;
-use spikelet::model::{FixedLatent, Kind, States};
+use spikelet::model::{FixedLatent, Kind};
 
 /// Nats that a slab's mean may be worth, 1/2 K mu^2: exponents have room for it.
-const MOST_WORTH: f64 = 64.0;
+const MOST_WORTH: f64 = 4096.0;
+/// Least K / (G + K) with 30 digits: of latents more than 78 dB above the noise, others may not explain more than all but this.
+const LEAST_PIVOT: i32 = 16;
 
 const PLACE: &str = "--fixed-point";
 
@@ -18,19 +19,15 @@ impl<T: Real> Prepared<T> {
             let what = "only models of kind gsc are inferred in integers";
             return Err(Error::input(what, PLACE, "leave the flag away"));
         }
-        let Shape { latents, selected, max_active, .. } = self.shape;
         if !self.shape.fits_integers() {
-            let what = format!(
-                "{max_active} of {selected} latents on at once, of {latents}, are too many for integers"
-            );
-            let advice = "take adaptive states, or --max-active 3, --selected 10 and --latents 4096 at most, or leave the flag away";
-            return Err(Error::input(what, PLACE, advice));
+            let what = "the states are the papers' sets, which are not inferred in integers";
+            return Err(Error::input(
+                what,
+                PLACE,
+                "take adaptive states (--states adaptive), or leave the flag away",
+            ));
         }
-        let is_adaptive = matches!(self.shape.states, States::Adaptive { .. });
-        if self.table.is_some() || !(is_adaptive || matches!(self.selection, super::Scores::Singleton)) {
-            let what = "integers need states without a table and selection by singletons";
-            return Err(Error::input(what, PLACE, "leave the flag away"));
-        }
+        let latents = self.shape.latents;
         let fixed = (0..latents).map(|h| self.fixed_latent(h)).collect::<Result<_>>()?;
         self.fixed = Some(fixed);
         self.model()?;
@@ -57,11 +54,6 @@ impl<T: Real> Prepared<T> {
         let fixed = |value: f64, digits: i32| (value * f64::from(digits).exp2()).round() as i32;
         // Exponents that say "never" are as good as any.
         let bits = |nats: f64| fixed((nats * log2_e).max(-16_000.0), 13);
-        let least = fixed(k / (g + k), 30);
-        if least < 16 {
-            let what = format!("latent {h} is more than 78 dB above the noise");
-            return Err(Error::input(what, PLACE, "leave the flag away"));
-        }
         let mantissa = fixed(s / exponent.exp2(), 30).max(1 << 30);
         Ok(FixedLatent {
             scale: mantissa,
@@ -69,7 +61,7 @@ impl<T: Real> Prepared<T> {
             offset: bits(offset - worth),
             logit: bits(logit),
             pull: fixed(log2_e.sqrt() * k * mu * s, 22),
-            least,
+            least: fixed(k / (g + k), 30).max(LEAST_PIVOT),
         })
     }
 }
