@@ -45,8 +45,8 @@ pub(crate) fn unit(vector: &[f64]) -> Option<Vec<f64>> {
 
 /// The transpose of a row-major matrix with this many columns.
 pub(crate) fn transposed(matrix: &[f64], columns: usize) -> Vec<f64> {
-    let rows = matrix.len() / columns.max(1);
-    (0..matrix.len()).map(|e| matrix[e % rows * columns + e / rows]).collect()
+    let columns = columns.max(1);
+    (0..columns).flat_map(|j| matrix.iter().skip(j).step_by(columns).copied()).collect()
 }
 
 /// G = W^T Sigma^-1 W (H x H, row-major).

@@ -17,6 +17,7 @@ use super::stepwise;
 use super::weak::{Weak, give_to_sources};
 use super::whiten::Whitening;
 use crate::parameters::Parameters;
+use crate::prepare::Options;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use spikelet::Engine;
@@ -66,6 +67,9 @@ pub struct Start {
     /// What is to be said of the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Whether its first passes anneal: see `search`.
+    #[serde(default)]
+    pub anneals: bool,
     /// The decayed statistics of stepwise EM, once begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sums: Option<Statistics>,
@@ -148,7 +152,7 @@ impl State {
             whitening = Some(found);
         }
         let current = match first {
-            Some(parameters) => begin(parameters, &data, 0),
+            Some(parameters) => begin(parameters, &data, 0, false),
             None => start(&settings, &data, points, 0)?,
         };
         let shape = (points.len(), points.dims());
@@ -293,7 +297,7 @@ impl State {
         } else {
             let kept = settings.kept_at(iteration, &now.parameters.prior);
             let engine = settings.engine_at(now.number, iteration);
-            let how = How { engine, temperature, kept };
+            let how = How { engine, temperature, kept, options: settings.options() };
             let (statistics, _) = e_step(settings, &now.parameters, &how, points, threads)?;
             push(&mut now.history, statistics.free_energy);
             let free_energy = statistics.free_energy + offset;
@@ -367,7 +371,7 @@ fn value_best(
     let margin = margin(settings, &now.history, count);
     let engine = settings.engine_at(now.number, now.history.len() - 1);
     let Some(best) = now.best.as_mut().filter(|best| best.value > last + margin) else { return Ok(()) };
-    let how = How { engine, temperature: 1.0, kept: 1.0 };
+    let how = How { engine, temperature: 1.0, kept: 1.0, options: settings.options() };
     let (statistics, _) = e_step(settings, &best.parameters, &how, points, threads)?;
     best.free_energy = statistics.free_energy + offset;
     if settings.holdout == 0.0 {
@@ -393,6 +397,7 @@ pub(super) struct How {
     pub temperature: f64,
     /// Part of the points that counts, the best explained ones.
     pub kept: f64,
+    pub options: Options,
 }
 
 /// The E-step, as the settings want it.
@@ -403,9 +408,9 @@ pub(super) fn e_step(
     points: &mut Points,
     threads: usize,
 ) -> Result<(Statistics, Vec<Poor>)> {
-    let options = settings.options();
-    let How { engine, temperature, kept } = *how;
-    let mut task = Task { engine, temperature, ..Task::new(parameters, &options) };
+    let How { engine, temperature, kept, options } = how;
+    let (engine, temperature, kept) = (*engine, *temperature, *kept);
+    let mut task = Task { engine, temperature, ..Task::new(parameters, options) };
     if kept < 1.0 {
         task.least_evidence = threshold(task.evidences(points, threads, settings.precision)?, kept);
     }
@@ -418,10 +423,11 @@ fn candidates<'a>(starts: impl Iterator<Item = &'a Start>) -> Vec<Candidate<'a>>
 }
 
 fn start(settings: &Settings, data: &Data, points: &mut Points, number: usize) -> Result<Start> {
-    Ok(begin(init(settings, &data.scene, points, number)?, data, number))
+    let anneals = settings.anneals(&data.scene);
+    Ok(begin(init(settings, &data.scene, points, number)?, data, number, anneals))
 }
 
-fn begin(mut parameters: Parameters, data: &Data, number: usize) -> Start {
+fn begin(mut parameters: Parameters, data: &Data, number: usize, anneals: bool) -> Start {
     // Constant data: a dictionary of zeros would never move.
     if parameters.dictionary.iter().all(|&w| w == 0.0) {
         parameters.dictionary.fill(1.0);
@@ -434,6 +440,7 @@ fn begin(mut parameters: Parameters, data: &Data, number: usize) -> Start {
         best: None,
         warnings: BTreeSet::new(),
         notes: Vec::new(),
+        anneals,
         sums: None,
         merit: None,
         finished: false,
