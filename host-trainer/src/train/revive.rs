@@ -9,7 +9,7 @@
 use super::e_step::Poor;
 use super::m_step::Warning;
 use super::statistics::Statistics;
-use crate::linalg::{dot, unit};
+use crate::linalg::{dot, squares, unit};
 use crate::parameters::{Parameters, SlabCov};
 
 /// When a latent does nothing, and how it begins anew.
@@ -103,15 +103,15 @@ fn kinship(cosine: f64) -> f64 {
 /// Latents that add next to nothing, and of every pair with one direction the rarer; ascending.
 fn idle(parameters: &Parameters, sums: &Statistics, how: Revival) -> Vec<usize> {
     let (d, h) = (parameters.dims, parameters.latents);
-    let column = |k: usize| -> Vec<f64> { (0..d).map(|i| parameters.dictionary[i * h + k]).collect() };
-    let columns: Vec<Vec<f64>> = (0..h).map(|k| unit(&column(k)).unwrap_or_else(|| vec![0.0; d])).collect();
+    let products = squares(&parameters.dictionary, d, h);
     // sum <x^2> |W|^2: what a latent adds to the data
-    let power: Vec<f64> = (0..h).map(|k| sums.second_moment(k, k) * dot(&column(k), &column(k))).collect();
+    let power: Vec<f64> = (0..h).map(|k| sums.second_moment(k, k) * products[k * h + k]).collect();
     let mean = power.iter().sum::<f64>() / h as f64;
     let mut idle: Vec<bool> = power.iter().map(|&power| power < how.unused * mean).collect();
     for a in 0..h {
         for b in 0..a {
-            if !idle[a] && !idle[b] && dot(&columns[a], &columns[b]).abs() > how.same {
+            let norms = (products[a * h + a] * products[b * h + b]).sqrt();
+            if !idle[a] && !idle[b] && products[a * h + b].abs() > how.same * norms {
                 idle[if sums.activity[a] < sums.activity[b] { a } else { b }] = true;
             }
         }

@@ -70,6 +70,9 @@ pub struct Start {
     /// Whether its first passes anneal: see `search`.
     #[serde(default)]
     pub anneals: bool,
+    /// Whether the last step of stepwise EM was one of all points, the last of all.
+    #[serde(default)]
+    pub is_whole: bool,
     /// The decayed statistics of stepwise EM, once begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sums: Option<Statistics>,
@@ -257,12 +260,19 @@ impl State {
         let log_det = self.whitening.as_ref().map_or(0.0, |w| w.log_det);
         let offset = log_det * points.len() as f64;
         // The last E-step tells what the parameters are worth, not how warm they are.
-        let enough = !settings.wavers() && (settings.batch == 0 || iteration >= stepwise::LEAST_PASSES);
+        let enough = !settings.wavers() && (settings.batch == 0 || iteration >= settings.least_passes());
         let settled = |history: &[Step]| {
             (enough && converged(history, settings.tolerance)) || is_stale(settings, history)
         };
         // Of a pass F is known only roughly, so it takes an E-step over all points to end.
-        let ends = iteration >= settings.iterations || (settings.batch > 0 && settled(&now.history));
+        let is_last = settings.batch > 0 && (now.is_whole || settled(&now.history));
+        let ends = iteration >= settings.iterations || is_last;
+        // After the batches of a search comes one step of all points, with all states that the model will have.
+        let is_whole = settings.batch > 0
+            && settings.is_adaptive()
+            && !now.is_whole
+            && (is_last || iteration + 1 == settings.iterations);
+        let ends = ends && !is_whole;
         let temperature = if ends { 1.0 } else { settings.temperature_at(iteration) };
         let held_out = match temperature == 1.0 {
             true => held_out(settings, now, points, threads, log_det)?,
@@ -278,7 +288,7 @@ impl State {
                 held_out: held_out.map(|held| held.sum),
             });
         };
-        if settings.batch > 0 && !ends {
+        if settings.batch > 0 && !ends && !is_whole {
             let met = held_out.map(|held| (held, now.parameters.clone()));
             let (free_energy, warnings) =
                 stepwise::pass(settings, now, points, threads, &settings.cooling(data.update, iteration))?;
@@ -290,7 +300,8 @@ impl State {
                 Some((held, _)) => (iteration, held.sum, held.each()),
                 None => (iteration + 1, free_energy, free_energy / points.len() as f64),
             };
-            if temperature == 1.0 && now.is_best(value) {
+            let stage = settings.stage(now.anneals, now.history.len() as f64 - 1.0);
+            if temperature == 1.0 && stage.noise == 1.0 && now.is_best(value) {
                 let parameters = met.map_or_else(|| now.parameters.clone(), |(_, parameters)| parameters);
                 now.best = Some(Best { iteration, value, free_energy, merit, parameters });
             }
@@ -307,7 +318,7 @@ impl State {
                 Some(held) => (held.sum, held.points, held.each()),
                 None => (free_energy, points.len(), own),
             };
-            if ends || settled(&now.history) {
+            if ends || (settings.batch == 0 && settled(&now.history)) {
                 if settings.batch > 0 && comparable {
                     value_best(settings, now, value, count, points, threads, offset)?;
                 }
@@ -318,6 +329,7 @@ impl State {
             let update = settings.cooling(data.update, iteration);
             let (new, warnings) = m_step(&now.parameters, &statistics, &update)?;
             let parameters = std::mem::replace(&mut now.parameters, new);
+            now.is_whole = is_whole;
             if comparable && now.is_best(value) {
                 now.best = Some(Best { iteration, value, free_energy, merit, parameters });
             }
@@ -441,6 +453,7 @@ fn begin(mut parameters: Parameters, data: &Data, number: usize, anneals: bool) 
         warnings: BTreeSet::new(),
         notes: Vec::new(),
         anneals,
+        is_whole: false,
         sums: None,
         merit: None,
         finished: false,

@@ -31,17 +31,30 @@ use spikelet::rng::Rng;
 /// alpha: between 0.5 (forgets fast) and 1 (weighs all batches alike). Values from 0.6 to 0.7 differ little.
 const ALPHA: f64 = 0.6;
 
+/// Passes that statistics remember with adaptive states, whose last step is one of all points.
+const MEMORY: f64 = 0.5;
+
 /// Part of the passes, and passes, after which latents are left alone, so that the rest only converges.
 const REVIVE_UNTIL: f64 = 0.75;
 const REVIVE_PASSES: usize = 8;
+const REVIVE_PASSES_OF_SEARCH: usize = 5;
 
 /// Batches between revivals, and between estimates of the noise, with adaptive states: steps are cheap there, and the first pass already
 /// has most directions.
 const REVIVE_EVERY: usize = 5;
 const NOISE_EVERY: usize = 4;
 
-/// Passes before which a run does not end by itself.
-pub(super) const LEAST_PASSES: usize = REVIVE_PASSES + 2;
+impl Settings {
+    /// Passes in which latents are revived.
+    fn revives(&self) -> usize {
+        if self.is_adaptive() { REVIVE_PASSES_OF_SEARCH } else { REVIVE_PASSES }
+    }
+
+    /// Passes before which a run does not end by itself.
+    pub(super) fn least_passes(&self) -> usize {
+        self.revives() + if self.is_adaptive() { 1 } else { 2 }
+    }
+}
 
 /// One pass over the points; F as seen, and which guards acted.
 pub(super) fn pass(
@@ -67,7 +80,7 @@ pub(super) fn pass(
     let all = settings.schedule.unwrap_or(settings.iterations) as f64;
     let revives = training.is_linear()
         && settings.model.kind().has_slab()
-        && number < REVIVE_PASSES
+        && number < settings.revives()
         && ((number + 1) as f64) < REVIVE_UNTIL * all;
     for batch in 0..batches {
         let runs = &order[batch * order.len() / batches..(batch + 1) * order.len() / batches];
@@ -88,7 +101,8 @@ pub(super) fn pass(
         };
         free_energy += found.free_energy;
         poor.extend(worst);
-        sums.blend(&found, (t as f64 + 2.0).powf(-ALPHA));
+        let eta = (t as f64 + 2.0).powf(-ALPHA);
+        sums.blend(&found, if is_adaptive { eta.max(1.0 / (MEMORY * batches as f64)).min(1.0) } else { eta });
         let mut update = *update;
         if is_adaptive {
             update.columns = Columns::Improved;

@@ -4,14 +4,12 @@ use super::super::kinds::mca::Shares;
 use super::super::kinds::ssmca::Drawn;
 use super::super::statistics::Statistics;
 use super::job::{Job, Scalar, Seen, Wanted};
-use super::scatter::add_products;
-use crate::linalg::transposed;
+use super::scatter::{add_products, add_selected_products};
+use crate::linalg::{product, transposed};
 use crate::parameters::Parameters;
 use crate::{Error, Result};
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
 use spikelet::gibbs::Draw;
-use spikelet::model::{Model, States};
+use spikelet::model::States;
 use spikelet::{Detail, Inference};
 
 const ADVICE: &str = "remove the point, subtract the mean of the data, or use --precision f64";
@@ -72,8 +70,9 @@ impl<T: Scalar> Lane<T> {
             .map_err(|error| Error::input(error, "the E-step", "change --engine or its settings"))?;
         inference.seek(first as u64);
 
+        let searches = matches!(model.shape.states, States::Adaptive { .. });
         // Searches are cheap, and their schedule replaces more latents.
-        let most = if is_adaptive(&model) { (chunk.len() / d / ONE_IN).max(1) } else { 1 };
+        let most = if searches { (chunk.len() / d / ONE_IN).max(1) } else { 1 };
         self.worst.clear();
         self.counted.clear();
         for (i, (sample, u)) in self.sample.chunks_exact(d).zip(self.weighted.chunks_exact(d)).enumerate() {
@@ -102,7 +101,10 @@ impl<T: Scalar> Lane<T> {
             if self.worst.len() < most || self.worst.last().is_some_and(|last| evidence < last.0) {
                 note(&mut self.worst, most, evidence, i, estimate.mean);
             }
-            self.sums.add(&estimate);
+            match searches {
+                true => self.sums.add_selected(&estimate),
+                false => self.sums.add(&estimate),
+            }
             match &job.seen {
                 Seen::Moments => {}
                 Seen::Shares(strengths) => {
@@ -115,7 +117,10 @@ impl<T: Scalar> Lane<T> {
                 }
             }
             self.counted.extend_from_slice(y);
-            add_products(y, estimate.mean, &mut self.cross.seen);
+            match searches {
+                true => add_selected_products(y, &estimate, &mut self.cross.seen),
+                false => add_products(y, estimate.mean, &mut self.cross.seen),
+            }
             if detail == Detail::SlabPull {
                 self.sums.add_pull(&estimate, b, &model);
             }
@@ -135,16 +140,13 @@ impl<T: Scalar> Lane<T> {
     fn project(&mut self, job: &Job<'_, T>, chunk: &[f64]) {
         let (d, h) = (job.parameters.dims, job.parameters.latents);
         let n = chunk.len() / d;
-        let (zero, one) = (T::from_f64(0.0), T::from_f64(1.0));
+        let zero = T::from_f64(0.0);
         self.weighted.resize(n * d, zero);
         self.projection.resize(n * h, zero);
         self.sample.clear();
         self.sample.extend(chunk.iter().map(|&y| T::from_f64(y)));
         job.weigh.apply(&self.sample, d, &mut self.weighted);
-        let dictionary = MatRef::from_row_major_slice(&job.dictionary, d, h);
-        let product = MatMut::from_row_major_slice_mut(&mut self.projection, n, h);
-        let u = MatRef::from_row_major_slice(&self.weighted, n, d);
-        matmul(product, Accum::Replace, u, dictionary, one, Par::Seq);
+        product(&self.weighted, &job.dictionary, d, h, &mut self.projection);
     }
 
     /// The sums of all chunks.
@@ -154,10 +156,6 @@ impl<T: Scalar> Lane<T> {
         self.sums.share = transposed(&self.cross.share, dims);
         (self.sums, self.poor)
     }
-}
-
-fn is_adaptive<T: Scalar>(model: &Model<'_, T>) -> bool {
-    matches!(model.shape.states, States::Adaptive { .. })
 }
 
 /// Puts a point where it belongs among those that are explained worst; of equals the first stays first.

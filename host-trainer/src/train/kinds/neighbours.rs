@@ -16,21 +16,27 @@ impl Neighbours {
         let h = sums.mean.len();
         let scale: Vec<f64> = (0..h).map(|i| sums.second_moment(i, i).max(0.0).sqrt()).collect();
         let below = |i: usize| &sums.second[Statistics::place(i, 0)..][..i];
-        let pairs = || (0..h).flat_map(|i| below(i).iter().enumerate().map(move |(j, &m)| (i, j, m)));
+        let counts = |i: usize, j: usize, m: f64| m.abs() > least * scale[i] * scale[j];
         let mut starts = vec![0; h + 1];
-        let counts = |&(i, j, m): &(usize, usize, f64)| m.abs() > least * scale[i] * scale[j];
-        for (i, j, _) in pairs().filter(counts) {
-            starts[i + 1] += 1;
-            starts[j + 1] += 1;
+        for i in 0..h {
+            for (j, &m) in below(i).iter().enumerate() {
+                let counts = usize::from(counts(i, j, m));
+                starts[i + 1] += counts;
+                starts[j + 1] += counts;
+            }
         }
         for i in 0..h {
             starts[i + 1] += starts[i];
         }
         let (mut next, mut entries) = (starts.clone(), vec![(0, 0.0); starts[h]]);
-        for (i, j, m) in pairs().filter(counts) {
-            for (row, other) in [(i, j), (j, i)] {
-                entries[next[row]] = (other as u32, m);
-                next[row] += 1;
+        for i in 0..h {
+            for (j, &m) in below(i).iter().enumerate() {
+                if counts(i, j, m) {
+                    for (row, other) in [(i, j), (j, i)] {
+                        entries[next[row]] = (other as u32, m);
+                        next[row] += 1;
+                    }
+                }
             }
         }
         let diagonal = (0..h).map(|i| sums.second_moment(i, i)).collect();
