@@ -131,6 +131,9 @@ pub struct Settings {
     /// Which states the truncated engine keeps.
     #[serde(default)]
     pub states: StatesForm,
+    /// X of adaptive states: how many of them the last E-step and the model look around.
+    #[serde(default = "expansions")]
+    pub expansions: usize,
     /// Sweeps of every chain, where draws are made.
     pub sweeps: u32,
     /// Chains per point, likewise.
@@ -195,6 +198,10 @@ pub struct Settings {
     pub seed: u64,
 }
 
+fn expansions() -> usize {
+    Options::EXPANSIONS
+}
+
 impl Settings {
     /// One start of exact EM that learns everything, 100 iterations, with what the kind of model has by default; callers
     /// change what they must.
@@ -208,6 +215,7 @@ impl Settings {
             singletons: true,
             engine: if model.kind().is_sampled() { Engine::Gibbs } else { Engine::Exact },
             states: StatesForm::Subsets,
+            expansions: expansions(),
             sweeps: 50,
             chains: 1,
             extra: 0,
@@ -253,7 +261,7 @@ impl Settings {
             singletons: self.singletons,
             selection: SelectionName::of_kind(self.model),
             states: self.is_adaptive().then_some(StatesName::Adaptive),
-            expansions: Options::EXPANSIONS,
+            expansions: self.expansions,
             // A block of it costs less than the whole once latents are many.
             gram: match self.latents > STORED_UP_TO && self.noise != NoiseForm::Full {
                 true => GramName::Computed,

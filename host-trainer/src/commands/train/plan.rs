@@ -121,7 +121,7 @@ pub(super) struct Plan {
     #[arg(long, value_enum, default_value = "f64")]
     precision: Precision,
     /// Points per M-step: stepwise EM, many small steps per pass over the data; 0 for plain EM, one step per pass
-    /// [default: 0 for up to 32 latents or few points, else a 50th of the points (a 20th with adaptive states), up to 4000]
+    /// [default: 0 for up to 32 latents or few points, else a 50th of the points (a tenth with adaptive states), up to 4000]
     #[arg(long, value_name = "COUNT")]
     batch: Option<usize>,
     /// Where the columns of a first dictionary come from [default: random for gsc in plain EM, lines with --transform, else data]
@@ -295,14 +295,14 @@ impl Plan {
 }
 
 /// Points per step of stepwise EM where the user leaves it open, 0 for plain EM: 50 steps per pass, each of enough
-/// points that the M-step, H^2 (H + D) operations, does not cost more than they do; 5 steps at least. With adaptive states 20 steps
+/// points that the M-step, H^2 (H + D) operations, does not cost more than they do; 5 steps at least. With adaptive states ten steps
 /// are enough, and the M-step has H^2 D operations.
 fn automatic_batch(engine: Engine, states: StatesForm, latents: usize, points: usize) -> usize {
     if engine == Engine::Exact || latents <= PLAIN_UP_TO || points < PLAIN_BELOW {
         return 0;
     }
     if states == StatesForm::Adaptive {
-        return (points / 20).min(4000).max(latents).min(points / 5);
+        return (points / 10).min(4000).max(2 * latents).min(points / 5);
     }
     let least = (latents * latents / 600).max(100);
     (points / 50).min(4000).max(least).min(points / 5)
