@@ -13,6 +13,9 @@
 //! bar or one, which selection cannot miss, outweigh all others. N(0, 5) is read both ways, 5 as variance and as
 //! deviation.
 //!
+//! The second table has adaptive states instead, [`EXPANSIONS`] around the best ones, trained alike from the same starts: `states` is how many
+//! of them a point has on average, `papers` how many those of the row above it have.
+//!
 //! `bars` counts those that some column of W agrees with (cosine of 0.9 or more). The Amari index does not apply: the
 //! horizontal bars, each with its sign, add up to the same as the vertical ones, so the true W has no inverse.
 //!
@@ -27,15 +30,19 @@ use common::gsc;
 use common::mixtures::{add_noise, mix, unit_columns};
 use common::table::{Table, mean_and_spread};
 use spikelet::rng::Rng;
-use spikelet_trainer::Result;
+use spikelet::{Detail, Inference, arena_len};
 use spikelet_trainer::metrics::quality;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
-use spikelet_trainer::train::settings::SlabForm;
+use spikelet_trainer::prepare::Prepared;
+use spikelet_trainer::train::settings::{SlabForm, StatesForm};
 use spikelet_trainer::train::{Points, Settings, e_step};
+use spikelet_trainer::{Error, Result};
 use std::process::ExitCode;
 
 const POINTS: usize = 1000;
 const ITERATIONS: usize = 50;
+/// States that adaptive ones are looked for around, at most.
+const EXPANSIONS: usize = 8;
 /// (H', gamma).
 const TRUNCATIONS: [(usize, usize); 3] = [(4, 4), (5, 4), (5, 3)];
 
@@ -46,19 +53,40 @@ fn main() -> ExitCode {
 fn experiment(arguments: &Arguments) -> Result<()> {
     let trials = if arguments.quick { 1 } else { 10 };
     println!("Q after {ITERATIONS} iterations on {POINTS} points of bars, mean of {trials} data sets\n");
-    let sizes = ["mean", "H", "H'", "gamma", "<= gamma on"];
+    for states in [StatesForm::Subsets, StatesForm::Adaptive] {
+        table(arguments, trials, states)?;
+    }
+    Ok(())
+}
+
+fn table(arguments: &Arguments, trials: usize, states: StatesForm) -> Result<()> {
+    println!("{}", if states == StatesForm::Adaptive { "\nadaptive states\n" } else { "papers' states\n" });
+    let sizes = ["mean", "H", "H'", "gamma", "papers", "states", "<= gamma on"];
     let truth = ["Q, truth", "few, truth", "pooled, truth"];
     let learned = ["Q, learned", "few, learned", "pooled, learned", "bars"];
     let table = Table::new(&[&sizes[..], &truth[..], &learned[..]].concat());
     for (name, deviation) in [("var. 5", 5f64.sqrt()), ("dev. 5", 5.0)] {
         for latents in [10, 12] {
             for (selected, max_active) in TRUNCATIONS {
-                let settings = gsc::truncated(latents, selected, max_active, ITERATIONS, 0);
-                let results = arguments.trials(trials, |trial| run(&settings, deviation, trial))?;
+                let papers = gsc::truncated(latents, selected, max_active, ITERATIONS, 0);
+                let settings = match states {
+                    StatesForm::Subsets => papers.clone(),
+                    StatesForm::Adaptive => Settings {
+                        states,
+                        selected: latents,
+                        max_active: latents,
+                        expansions: EXPANSIONS,
+                        ..papers.clone()
+                    },
+                };
+                let results =
+                    arguments.trials(trials, |trial| run(&settings, max_active, deviation, trial))?;
                 let mut row = vec![name.to_string()];
                 row.extend([latents, selected, max_active].map(|size| size.to_string()));
+                row.push(format!("{}", papers_states(&papers)));
                 let mean =
                     |k: usize| mean_and_spread(&results.iter().map(|row| row[k]).collect::<Vec<f64>>()).0;
+                row.push(format!("{:.1}", mean(8)));
                 row.extend((0..7).map(|k| format!("{:.3}", mean(k))));
                 row.push(format!("{:.1}", mean(7)));
                 table.row(&row);
@@ -68,8 +96,15 @@ fn experiment(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Share of points with few bars on, the three figures under the truth, the same after training, bars found.
-fn run(settings: &Settings, deviation: f64, trial: usize) -> Result<[f64; 8]> {
+/// At most gamma of H' latents on, and one of the others.
+fn papers_states(settings: &Settings) -> usize {
+    let choose = |k: usize| (0..k).fold(1, |product, i| product * (settings.selected - i) / (i + 1));
+    (0..=settings.max_active).map(choose).sum::<usize>() + settings.latents - settings.selected
+}
+
+/// Share of points with few bars on, the three figures under the truth, the same after training, bars found, states under the
+/// learned model.
+fn run(settings: &Settings, few: usize, deviation: f64, trial: usize) -> Result<[f64; 9]> {
     let mut rng = Rng::new(common::seed(1, trial));
     let truth = bars(settings.latents, deviation, &mut rng);
     let sources = draw(&truth, &mut rng);
@@ -82,12 +117,27 @@ fn run(settings: &Settings, deviation: f64, trial: usize) -> Result<[f64; 8]> {
     let model = gsc::train_from(begin, &settings, &mut Points::new(data.clone(), truth.dims))?.parameters;
 
     let on = |x: &[f64]| x.iter().filter(|x| **x != 0.0).count();
-    let few: Vec<bool> = sources.chunks_exact(truth.latents).map(|x| on(x) <= settings.max_active).collect();
+    let few: Vec<bool> = sources.chunks_exact(truth.latents).map(|x| on(x) <= few).collect();
     let share = few.iter().filter(|few| **few).count() as f64 / POINTS as f64;
     let [all, of_few, pooled] = figures(&evidences(&truth, &settings, &data)?, &few);
     let [all_learned, few_learned, pooled_learned] = figures(&evidences(&model, &settings, &data)?, &few);
-    let found = found(&model, &truth) as f64;
-    Ok([share, all, of_few, pooled, all_learned, few_learned, pooled_learned, found])
+    let (found, states) = (found(&model, &truth) as f64, states(&model, &settings, &data)?);
+    Ok([share, all, of_few, pooled, all_learned, few_learned, pooled_learned, found, states])
+}
+
+/// States that are kept of a point, on average.
+fn states(model: &Parameters, settings: &Settings, data: &[f64]) -> Result<f64> {
+    let prepared = Prepared::<f64>::new(model, &settings.options())?;
+    let model = prepared.model()?;
+    let mut memory = vec![0.0; arena_len(model.shape, Detail::Marginals)];
+    let failed = |error| Error::run(error, "a point", "choose other data");
+    let mut inference = Inference::new(model, &mut memory).map_err(failed)?;
+    let mut states = 0;
+    for point in data.chunks_exact(model.shape.dims) {
+        inference.infer(point).map_err(failed)?;
+        inference.for_each_state(|_, _| states += 1);
+    }
+    Ok(states as f64 / POINTS as f64)
 }
 
 /// Mean Q, mean Q of points with few bars on, and Q of the sums over all points, from ln p(y) over the states kept and

@@ -3,8 +3,9 @@
 use crate::Result;
 use crate::parameters::{NoiseCov, Parameters};
 use crate::prepare::not_definite;
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, Par, Side};
+use faer::{Mat, MatMut, MatRef, Par, Side};
+use spikelet::math::Real;
+use spikelet::model::PANEL;
 
 /// L^-1 with L L^T = `matrix` (n x n), packed by rows; `None` when it is not positive definite.
 pub(crate) fn cholesky_inverse(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
@@ -45,45 +46,106 @@ pub(crate) fn unit(vector: &[f64]) -> Option<Vec<f64>> {
 
 /// The transpose of a row-major matrix with this many columns.
 pub(crate) fn transposed(matrix: &[f64], columns: usize) -> Vec<f64> {
-    let rows = matrix.len() / columns.max(1);
-    (0..matrix.len()).map(|e| matrix[e % rows * columns + e / rows]).collect()
+    let columns = columns.max(1);
+    (0..columns).flat_map(|j| matrix.iter().skip(j).step_by(columns).copied()).collect()
 }
+
+/// Rows that [`product`] works on at a time: with a panel of doubles, as many sums as a processor has registers for.
+const ROWS: usize = 4;
+
+/// A B^T, row-major, of A (n x k) and B in panels ([`pack`]), for the first `columns` rows of B. Every entry is summed from its first
+/// product on, each rounded, as the core's projection does: bits do not depend on the processor or on an entry's place.
+pub(crate) fn product<T: Real>(a: &[T], panels: &[T], k: usize, columns: usize, out: &mut [T]) {
+    for (a, out) in a.chunks(ROWS * k).zip(out.chunks_mut(ROWS * columns)) {
+        let mut rows = a.chunks_exact(k);
+        // Of fewer rows than there is room for, the last stands for those that lack.
+        let last = a.len() / k - 1;
+        let rows: [&[T]; ROWS] = std::array::from_fn(|_| rows.next().unwrap_or(&a[last * k..]));
+        for (p, panel) in panels.chunks_exact(PANEL * k).enumerate() {
+            let mut sums = [[T::ZERO; PANEL]; ROWS];
+            for (i, b) in panel.chunks_exact(PANEL).enumerate() {
+                for (sums, row) in sums.iter_mut().zip(rows) {
+                    let a = row[i];
+                    sums.iter_mut().zip(b).for_each(|(sum, &b)| *sum += a * b);
+                }
+            }
+            let width = PANEL.min(columns - p * PANEL);
+            for (out, sums) in out.chunks_exact_mut(columns).zip(&sums) {
+                out[p * PANEL..][..width].copy_from_slice(&sums[..width]);
+            }
+        }
+    }
+}
+
+/// The columns of a row-major matrix (k x n) in panels, as [`product`] wants them: `PANEL` columns, row by row, with zeros where
+/// there are no more.
+pub(crate) fn pack<T: Real>(matrix: &[f64], k: usize, n: usize) -> Vec<T> {
+    let mut packed = vec![T::ZERO; k * n.next_multiple_of(PANEL)];
+    for (p, panel) in packed.chunks_exact_mut(k * PANEL).enumerate() {
+        let width = PANEL.min(n - p * PANEL);
+        for (to, row) in panel.chunks_exact_mut(PANEL).zip(matrix.chunks_exact(n)) {
+            to.iter_mut().zip(&row[p * PANEL..][..width]).for_each(|(to, &w)| *to = T::from_f64(w));
+        }
+    }
+    packed
+}
+
+/// A A^T of the columns of a row-major matrix (k x n), all of it. (n x n)
+pub(crate) fn squares(matrix: &[f64], k: usize, n: usize) -> Vec<f64> {
+    let (rows, panels) = (transposed(matrix, n), pack::<f64>(matrix, k, n));
+    let mut out = vec![0.0; n * n];
+    // What is above the diagonal follows from what is below it.
+    for (block, (a, out)) in rows.chunks(BLOCK * k).zip(out.chunks_mut(BLOCK * n)).enumerate() {
+        let columns = ((block + 1) * BLOCK).min(n);
+        let mut part = vec![0.0; a.len() / k * columns];
+        product(a, &panels[..columns.next_multiple_of(PANEL) * k], k, columns, &mut part);
+        for (out, part) in out.chunks_exact_mut(n).zip(part.chunks_exact(columns)) {
+            out[..columns].copy_from_slice(part);
+        }
+    }
+    for i in 0..n {
+        for j in (i / BLOCK + 1) * BLOCK..n {
+            out[i * n + j] = out[j * n + i];
+        }
+    }
+    out
+}
+
+/// Rows of [`squares`] that are worked on together.
+const BLOCK: usize = 32;
 
 /// G = W^T Sigma^-1 W (H x H, row-major).
 pub(crate) fn gram(parameters: &Parameters) -> Result<Vec<f64>> {
-    let h = parameters.latents;
-    let whitened = whitened(parameters)?;
-    let mut gram = Mat::<f64>::zeros(h, h);
-    matmul(gram.as_mut(), Accum::Replace, whitened.transpose(), whitened.as_ref(), 1.0, Par::Seq);
-    Ok((0..h * h).map(|i| gram[(i / h, i % h)]).collect())
-}
-
-/// The diagonal of [`gram`] without the rest, to rounding.
-pub(crate) fn gram_diagonal(parameters: &Parameters) -> Result<Vec<f64>> {
-    let whitened = whitened(parameters)?;
-    Ok((0..parameters.latents).map(|h| whitened.col(h).squared_norm_l2()).collect())
-}
-
-/// L^-1 W with L L^T = Sigma. (D x H)
-fn whitened(parameters: &Parameters) -> Result<Mat<f64>> {
     let (d, h) = (parameters.dims, parameters.latents);
-    let mut whitened = MatRef::from_row_major_slice(&parameters.dictionary, d, h).to_owned();
+    let whitened = whitened(parameters)?;
+    Ok(squares(&whitened, d, h))
+}
+
+/// The diagonal of [`gram`] without the rest.
+pub(crate) fn gram_diagonal(parameters: &Parameters) -> Result<Vec<f64>> {
+    let mut diagonal = vec![0.0; parameters.latents];
+    for row in whitened(parameters)?.chunks_exact(parameters.latents) {
+        diagonal.iter_mut().zip(row).for_each(|(sum, w)| *sum += w * w);
+    }
+    Ok(diagonal)
+}
+
+/// L^-1 W with L L^T = Sigma. (D x H, row-major)
+fn whitened(parameters: &Parameters) -> Result<Vec<f64>> {
+    let (d, h) = (parameters.dims, parameters.latents);
+    let mut whitened = parameters.dictionary.clone();
     match &parameters.noise {
         NoiseCov::Full(sigma) => {
             let factor = MatRef::from_row_major_slice(sigma, d, d)
                 .llt(Side::Lower)
                 .map_err(|_| not_definite("sigma2"))?;
-            faer::linalg::triangular_solve::solve_lower_triangular_in_place(
-                factor.L(),
-                whitened.as_mut(),
-                Par::Seq,
-            );
+            let right = MatMut::from_row_major_slice_mut(&mut whitened, d, h);
+            faer::linalg::triangular_solve::solve_lower_triangular_in_place(factor.L(), right, Par::Seq);
         }
         _ => {
-            for (i, variance) in parameters.noise_variances().iter().enumerate() {
-                for w in whitened.row_mut(i).iter_mut() {
-                    *w /= variance.sqrt();
-                }
+            for (row, variance) in whitened.chunks_exact_mut(h).zip(parameters.noise_variances()) {
+                let deviation = variance.sqrt();
+                row.iter_mut().for_each(|w| *w /= deviation);
             }
         }
     }
@@ -93,6 +155,26 @@ fn whitened(parameters: &Parameters) -> Result<Mat<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn products_are_sums_in_order() {
+        for (n, k, m) in [(1, 1, 1), (4, 3, 8), (5, 7, 9), (13, 2, 33), (40, 5, 70)] {
+            let number = |e: usize| ((e * 37 + 11) % 101) as f64 / 7.0 - 6.0;
+            let a: Vec<f64> = (0..n * k).map(number).collect();
+            let b: Vec<f64> = (0..k * m).map(|e| number(e + 5)).collect();
+            let mut out = vec![0.0; n * m];
+            product(&a, &pack::<f64>(&b, k, m), k, m, &mut out);
+            for (e, found) in out.into_iter().enumerate() {
+                let sum = (0..k).fold(0.0, |sum, i| sum + a[e / m * k + i] * b[i * m + e % m]);
+                assert_eq!(found, sum);
+            }
+            let all = squares(&b, k, m);
+            for (e, found) in all.into_iter().enumerate() {
+                let sum = (0..k).fold(0.0, |sum, i| sum + b[i * m + e / m] * b[i * m + e % m]);
+                assert_eq!(found, sum);
+            }
+        }
+    }
 
     #[test]
     fn covariances_come_back_from_the_factor() {

@@ -10,15 +10,15 @@ mod table;
 pub(crate) use options::check_truncation;
 pub use options::{GramName, Options, SelectionName, StatesName};
 
-use crate::linalg::{cholesky_inverse, gram, gram_diagonal};
+use crate::linalg::{cholesky_inverse, gram, gram_diagonal, pack};
 use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use crate::quantize::{Quantized, quantize};
 use crate::{Error, Result};
 use options::check_selection;
 use spikelet::math::Real;
 use spikelet::model::{
-    Dictionary, FixedLatent, Integers, Kind, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable,
-    States, Width,
+    Dictionary, FixedLatent, Integers, Kind, Model, ModelError, Noise, Selection, Shape, StateTable, States,
+    Width,
 };
 use table::state_table;
 
@@ -290,19 +290,6 @@ fn noise(noise: &NoiseCov, d: usize) -> Result<(Vec<f64>, NoiseKind, f64)> {
             (factor, NoiseKind::Full, log_det)
         }
     })
-}
-
-/// D x H row-major to panels: see [`Model::dictionary`].
-fn pack<T: Real>(matrix: &[f64], d: usize, h: usize) -> Vec<T> {
-    let mut packed = Vec::with_capacity(d * h.next_multiple_of(PANEL));
-    for panel in (0..h).step_by(PANEL) {
-        for row in matrix.chunks_exact(h) {
-            packed.extend(
-                (panel..panel + PANEL).map(|latent| T::from_f64(row.get(latent).copied().unwrap_or(0.0))),
-            );
-        }
-    }
-    packed
 }
 
 /// 1 / (sigma_d^2 + W_dh^2 psi_h^2) and half the sum of its logarithms [003 eq. 10, corrected factor].

@@ -8,6 +8,7 @@
 //! | [`mod@m_step`] | statistics to parameters |
 //! | [`kinds`] | what is special to each kind of model |
 //! | `schedule` | temperature, noise on the dictionary, points that are left out |
+//! | `search` | which states are looked at while a dictionary takes shape |
 //! | `stepwise`, `revive` | EM on batches, and new directions for latents that do nothing |
 //! | [`mod@weak`] | what sources do while they are off, told from the noise of sensors |
 //! | [`whiten`] | data to white data, and a model of these back to one of the raw data |
@@ -29,6 +30,7 @@ pub mod points;
 mod revive;
 pub mod run;
 mod schedule;
+mod search;
 pub mod settings;
 pub mod statistics;
 mod stepwise;

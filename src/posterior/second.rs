@@ -3,62 +3,67 @@
 use super::Sums;
 use crate::memory::Candidate;
 use crate::numeric::math::Real;
-use crate::numeric::slices::{at, set};
-use crate::states::tableau::Tableau;
+use crate::numeric::slices::{at, set, span};
+use crate::states::tableau::{Tableau, row_start};
 
 impl<T: Real> Sums<'_, T> {
-    /// The products of all candidates, as in the formula at the top.
+    /// The products of all candidates, as in the formula at the top; [`Sums::add_slab`] has left e and C with the candidates, as
+    /// `push` and `spread`. With c a latent that is on and j another, what is added is
+    ///
+    /// ```text
+    /// j off:  kappa_c e_j - S_cj C_j               and C_j on the diagonal
+    /// j on:   (Lambda_cj + kappa_c kappa_j) W + kappa_c (T e)_j + (T e)_c kappa_j + sum_i T_ci C_i T_ji
+    /// ```
+    ///
+    /// Work: |A|^2 n / 2.
     #[inline(never)]
     pub(super) fn add_second(&mut self, tableau: &mut Tableau<'_, T>, mass: T) {
         let n = tableau.len();
-        let coupling = |tableau: &Tableau<'_, T>, j: usize, i: usize| -> T {
-            let Some(candidate) = tableau.candidates.get(j) else { return T::ZERO };
-            match (candidate.sign < T::ZERO, i == j) {
-                (true, true) => candidate.diagonal,
-                (true, false) => -tableau.pair(j, i),
-                (false, is_own) => {
-                    if is_own {
-                        T::ONE
-                    } else {
-                        T::ZERO
-                    }
-                }
-            }
-        };
-        // (T e), in the scratch column.
-        for j in 0..n {
-            let mut sum = T::ZERO;
-            for i in 0..n {
-                let Some(&Candidate { weight, value, .. }) = tableau.candidates.get(i) else { return };
-                if weight > T::ZERO {
-                    sum += coupling(tableau, j, i) * (weight * value);
-                }
-            }
-            set(tableau.column, j, sum);
-        }
-        let kappa = |j: usize| if tableau.is_on(j) { tableau.coefficient(j) } else { T::ZERO };
-        for j in 0..n {
-            let (x, te, is_on) = (kappa(j), at(tableau.column, j), tableau.is_on(j));
-            for k in 0..=j {
-                let (other, te_other) = (kappa(k), at(tableau.column, k));
-                let spread = if is_on && tableau.is_on(k) { coupling(tableau, j, k) } else { T::ZERO };
-                let value = (spread + x * other) * mass + x * te_other + te * other;
-                add_both(self.second, n, j, k, value);
-            }
-        }
-        for i in 0..n {
-            let Some(&Candidate { weight, value, inverse, .. }) = tableau.candidates.get(i) else { return };
-            if !(weight > T::ZERO) {
+        for c in 0..n {
+            let Some(&Candidate { sign, diagonal: lambda, push, spread, .. }) = tableau.candidates.get(c)
+            else {
+                return;
+            };
+            if sign > T::ZERO {
+                add_both(self.second, n, c, c, spread);
                 continue;
             }
-            let spread = weight * (inverse + value * value);
-            for j in 0..n {
-                let own = coupling(tableau, j, i) * spread;
-                if own != T::ZERO {
-                    for k in 0..=j {
-                        add_both(self.second, n, j, k, own * coupling(tableau, k, i));
-                    }
+            let kappa = tableau.coefficient(c);
+            tableau.gather(c);
+            let (column, candidates) = (span(tableau.column, 0, n), span(tableau.candidates, 0, n));
+            let (mut te, mut squares) = (lambda * push, lambda * lambda * spread);
+            for (candidate, &s) in candidates.iter().zip(column) {
+                te -= s * candidate.push;
+                squares += s * s * candidate.spread;
+            }
+            add_both(self.second, n, c, c, (lambda + kappa * kappa) * mass + (kappa + kappa) * te + squares);
+            for (j, (other, &s)) in candidates.iter().zip(column).enumerate() {
+                if other.sign > T::ZERO {
+                    add_both(self.second, n, c, j, kappa * other.push - s * other.spread);
+                    continue;
                 }
+                if j == c {
+                    continue;
+                }
+                // Half of it belongs to the turn of j.
+                let kappa_j = other.mean + other.seen;
+                let mut value = kappa_j * te;
+                if j < c {
+                    // S is zero on the diagonal of `column`; the two latents' own entries of T are Lambda.
+                    let own = s * (lambda * spread + other.diagonal * other.spread);
+                    let mut products = T::ZERO;
+                    let row = span(tableau.pairs, row_start(j), j);
+                    for ((candidate, &a), &b) in candidates.iter().zip(column).zip(row) {
+                        products += a * b * candidate.spread;
+                    }
+                    let mut place = row_start(j + 1) + j;
+                    for (i, (candidate, &a)) in candidates.iter().zip(column).enumerate().skip(j + 1) {
+                        products += a * at(tableau.pairs, place) * candidate.spread;
+                        place += i;
+                    }
+                    value += (kappa * kappa_j - s) * mass + products - own;
+                }
+                add_both(self.second, n, c, j, value);
             }
         }
     }

@@ -6,7 +6,7 @@ use spikelet_trainer::prepare::Prepared;
 use spikelet_trainer::train::State;
 use spikelet_trainer::{Error, Result};
 
-/// Every pixel or sample as the mean over the posterior means of the pieces it lies in, and how many latents are on in a piece.
+/// Every pixel or sample as the mean over the posterior means of the pieces it lies in, weighted by their inverse variances, and how many latents are on in a piece.
 pub fn denoised(state: &State, pieces: &Pieces) -> Result<(Sheet, f64)> {
     let prepared = Prepared::<f32>::new(&state.model(), &state.settings.options())?;
     let (model, engine) = (prepared.model()?, state.settings.engine_at(0, 0));
@@ -21,8 +21,9 @@ pub fn denoised(state: &State, pieces: &Pieces) -> Result<(Sheet, f64)> {
         piece.iter_mut().zip(point).for_each(|(y, &value)| *y = value as f32);
         let estimate = inference.infer(&piece).map_err(refused)?;
         on += estimate.activity.iter().map(|&s| f64::from(s)).sum::<f64>();
+        let weight = Mosaic::weight(&model, estimate.variance);
         inference.reconstruct(&mut piece).map_err(refused)?;
-        mosaic.add(number, &piece);
+        mosaic.add(number, &piece, &[weight]);
     }
     Ok((mosaic.finish(), on / pieces.len() as f64))
 }

@@ -1,7 +1,7 @@
 //! `spikelet denoise`: data as the model explains it, without the noise.
 //!
 //! Every point becomes its posterior mean, W <s.z>, computed by the core in `f32`. Where points are pieces of a picture
-//! or recording, every pixel is the mean over the pieces it lies in.
+//! or recording, every pixel is the mean over the pieces it lies in, each with the inverse of its posterior variance as weight.
 
 use super::engine::{self, Extra};
 use super::inferring::Inferring;
@@ -96,7 +96,7 @@ impl Denoise {
             return Err(self.other_size(truth.size(), data.size()));
         }
         let mut mosaic = Mosaic::new(&whole);
-        self.each(model, engine, &mut source, |first, values| mosaic.add(first, values))?;
+        self.each(model, engine, &mut source, |first, values, weights| mosaic.add(first, values, weights))?;
         let result = mosaic.finish();
         result.write(&self.out)?;
         let text = truth.map_or_else(String::new, |truth| {
@@ -129,7 +129,7 @@ impl Denoise {
             }
         };
         let mut result = Vec::new();
-        self.each(model, engine, &mut source, |_, values| result.extend_from_slice(values))?;
+        self.each(model, engine, &mut source, |_, values, _| result.extend_from_slice(values))?;
         match rate {
             Some(rate) => write_wav(&self.out, rate, dims, &result)?,
             None => write_npy_f32(&self.out, &[points, dims], &result)?,
@@ -145,13 +145,13 @@ impl Denoise {
         Ok((gain("SNR", before, after), points))
     }
 
-    /// Calls `put` with the number of the first and the reconstructions of consecutive points, in order.
+    /// Calls `put` with the number of the first, the reconstructions and the weights of consecutive points, in order.
     fn each(
         &self,
         model: Model<'_, f32>,
         engine: Engine,
         source: &mut Source,
-        mut put: impl FnMut(usize, &[f32]),
+        mut put: impl FnMut(usize, &[f32], &[f32]),
     ) -> Result<()> {
         let name = self.data.display().to_string();
         let threads = self.inferring.threads();
@@ -163,7 +163,7 @@ impl Denoise {
             let count = source.read_chunk(first, piece, &mut chunk)?;
             let mut at = first;
             for posteriors in engine::infer(model, engine, &chunk, threads, first, &name, extra)? {
-                put(at, &posteriors.reconstruction);
+                put(at, &posteriors.reconstruction, &posteriors.weight);
                 at += posteriors.evidence.len();
             }
             first += count;

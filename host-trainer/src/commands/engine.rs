@@ -3,6 +3,7 @@
 //! In come a model and rows of D numbers, out come the posteriors in the order of the rows. A posterior depends on
 //! its sample (and, if it is drawn, on the number of the point and the seed) only, so the threads do not show in the results. Fails at the first sample that the core refuses.
 
+use crate::data::Mosaic;
 use crate::{Error, Result};
 use spikelet::{Detail, Engine, Inference, Model};
 use std::num::NonZero;
@@ -31,6 +32,8 @@ pub(super) struct Posteriors {
     pub map: Vec<i64>,
     /// The points without noise, if asked for. (N x D)
     pub reconstruction: Vec<f32>,
+    /// How much each of them counts where they overlap, likewise. (N)
+    pub weight: Vec<f32>,
     /// The number of a point and one of its states, as a mask over its row of `selected`, if asked for. (M x 2)
     pub states: Vec<i64>,
 }
@@ -169,6 +172,9 @@ pub(super) fn infer_part(
         results.mean.extend_from_slice(estimate.mean);
         results.variance.extend_from_slice(estimate.variance);
         results.evidence.push(estimate.evidence);
+        if extra == Extra::Reconstruction {
+            results.weight.push(Mosaic::weight(&model, estimate.variance));
+        }
         let row = results.map.len();
         results.map.resize(row + model.shape.latents, 0);
         for &latent in estimate.map_latents {

@@ -218,7 +218,7 @@ impl Eval {
             for tally in tally::all(task, parts, threads)? {
                 total.add(&tally);
                 if let Some(mosaic) = mosaic.as_deref_mut() {
-                    mosaic.add(at, &tally.reconstruction);
+                    mosaic.add(at, &tally.reconstruction, &tally.weight);
                     at += tally.reconstruction.len() / dims;
                 }
             }

@@ -15,9 +15,6 @@ use spikelet::frame::{Form, Frame};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Candidates of adaptive states, and most of them on at once, unless others are asked for.
-const CANDIDATES: usize = 20;
-const ACTIVE: usize = 12;
 /// Up to this many latents every state is looked at unless flags say otherwise: 256 states.
 const SMALL: usize = 8;
 
@@ -211,10 +208,11 @@ impl Import {
         let (kind, latents) = (parameters.kind, parameters.latents);
         let states = self.states(kind, matches!(parameters.slab_cov, SlabCov::Full(_)));
         let is_adaptive = states == StatesName::Adaptive;
-        let selected = self.selected.unwrap_or(latents.min(if is_adaptive { CANDIDATES } else { SMALL }));
+        let selected =
+            self.selected.unwrap_or(latents.min(if is_adaptive { Options::CANDIDATES } else { SMALL }));
         let most = match kind.kind().is_sampled() {
             true => selected.min(MAX_ACTIVE),
-            false if is_adaptive => selected.min(ACTIVE),
+            false if is_adaptive => selected.min(Options::ACTIVE),
             false if latents <= SMALL => selected,
             false => selected.min(3),
         };

@@ -92,7 +92,7 @@ impl Train {
             None => self.plan.resolve(),
         }
         // What is wrong with the flags shows before the data is read; only then it is known how many points there are.
-        self.plan.settings(0, None)?;
+        self.plan.settings(0, 0, None)?;
         let inputs: Vec<PathBuf> = self.data.iter().chain(&self.plan.from).cloned().collect();
         let outputs = Outputs::new(&self.out, self.checkpoint.as_deref(), &inputs)?;
         let checkpoint = Checkpoint::open(outputs.checkpoint.clone())?;
@@ -107,9 +107,9 @@ impl Train {
         let frame = points.frame(frame);
         let survey = Survey::of(&mut points)?;
         let odd = survey.check_training(self.plan.model, points.len(), self.plan.latents())?;
-        points.hold_out(self.plan.settings(0, None)?.holdout, self.plan.seed)?;
+        points.hold_out(self.plan.settings(0, 0, None)?.holdout, self.plan.seed)?;
         let channels = (!points.gains().is_empty()).then_some(points.dims());
-        let settings = self.plan.settings(points.len(), channels)?;
+        let settings = self.plan.settings(points.len(), points.dims(), channels)?;
         self.plan.check_angles(points.dims())?;
         self.plan.check_weak(points.dims())?;
         let mut state = match self.resume.then(|| checkpoint.read()).transpose()?.flatten() {

@@ -5,10 +5,11 @@
 //! the sheet. A frame may take the mean off each: light and shade of a patch say nothing about what is on it, and a
 //! latent spent on them is missing elsewhere.
 //!
-//! Back again: every pixel is the mean of what the pieces it lies in make of it.
+//! Back again: every pixel is the mean of what the pieces it lies in make of it, weighted by how sure each is.
 
 use super::sheet::{Kind, Sheet};
 use crate::error::{Error, Result};
+use spikelet::Model;
 use spikelet::frame::{Form, Frame};
 use std::path::Path;
 
@@ -124,7 +125,7 @@ fn mean(values: &[f64]) -> f64 {
 pub struct Mosaic<'a> {
     pieces: &'a Pieces,
     sums: Vec<Vec<f64>>,
-    counts: Vec<Vec<u32>>,
+    weights: Vec<Vec<f64>>,
 }
 
 impl<'a> Mosaic<'a> {
@@ -132,21 +133,32 @@ impl<'a> Mosaic<'a> {
     pub fn new(pieces: &'a Pieces) -> Self {
         let size = pieces.sheet.width * pieces.sheet.height;
         let planes = pieces.sheet.planes.len();
-        Self { pieces, sums: vec![vec![0.0; size]; planes], counts: vec![vec![0; size]; planes] }
+        Self { pieces, sums: vec![vec![0.0; size]; planes], weights: vec![vec![0.0; size]; planes] }
     }
 
-    /// Puts in pieces one after the other from number `start` on; means that were taken off come back.
-    pub fn add(&mut self, start: usize, values: &[f32]) {
+    /// How much a piece counts among those that it overlaps: one over its posterior variance, which is (1 + sum_h G_hh var_h)
+    /// sigma^2 / D where columns are about orthogonal; the 1 stands for its mean. Of maximal causes all count alike.
+    pub fn weight(model: &Model<'_, f32>, variance: &[f32]) -> f32 {
+        if model.shape.kind.is_maximal() {
+            return 1.0;
+        }
+        let spread = variance.iter().zip(model.gram_diagonal).map(|(v, g)| v * g).sum::<f32>();
+        if spread.is_finite() { 1.0 / (1.0 + spread) } else { 1.0 }
+    }
+
+    /// Puts in pieces one after the other from number `start` on, with a weight each; means that were taken off come back.
+    pub fn add(&mut self, start: usize, values: &[f32], weights: &[f32]) {
         let pieces = self.pieces;
         let per_plane = pieces.rows.len() * pieces.columns.len();
-        for (number, piece) in (start..).zip(values.chunks_exact(pieces.dims())) {
-            let (mean, corner) = (pieces.taken_off(number), pieces.place(number).1);
-            let (sums, counts) = (&mut self.sums[number / per_plane], &mut self.counts[number / per_plane]);
+        for ((number, piece), &weight) in (start..).zip(values.chunks_exact(pieces.dims())).zip(weights) {
+            let (mean, corner, weight) =
+                (pieces.taken_off(number), pieces.place(number).1, f64::from(weight));
+            let (sums, totals) = (&mut self.sums[number / per_plane], &mut self.weights[number / per_plane]);
             for (row, line) in piece.chunks_exact(pieces.width).enumerate() {
                 let at = corner + row * pieces.sheet.width;
-                for ((sum, count), &value) in sums[at..].iter_mut().zip(&mut counts[at..]).zip(line) {
-                    *sum += f64::from(value) + mean;
-                    *count += 1;
+                for ((sum, total), &value) in sums[at..].iter_mut().zip(&mut totals[at..]).zip(line) {
+                    *sum += weight * (f64::from(value) + mean);
+                    *total += weight;
                 }
             }
         }
@@ -155,10 +167,10 @@ impl<'a> Mosaic<'a> {
     /// The whole; pixels that nothing was put on stay as they were.
     pub fn finish(self) -> Sheet {
         let mut sheet = self.pieces.sheet.clone();
-        for ((plane, sums), counts) in sheet.planes.iter_mut().zip(&self.sums).zip(&self.counts) {
-            for ((value, sum), &count) in plane.iter_mut().zip(sums).zip(counts) {
-                if count > 0 {
-                    *value = sum / f64::from(count);
+        for ((plane, sums), weights) in sheet.planes.iter_mut().zip(&self.sums).zip(&self.weights) {
+            for ((value, sum), &weight) in plane.iter_mut().zip(sums).zip(weights) {
+                if weight > 0.0 {
+                    *value = sum / weight;
                 }
             }
         }
@@ -204,8 +216,10 @@ mod tests {
             let (mut mosaic, mut out) = (Mosaic::new(&pieces), Vec::new());
             pieces.read(0, pieces.len(), &mut out);
             let values: Vec<f32> = out.iter().map(|&value| value as f32).collect();
-            mosaic.add(0, &values);
-            assert!(mosaic.counts.iter().flatten().all(|&count| count > 0));
+            // Whatever the weights: all pieces agree.
+            let weights: Vec<f32> = (0..pieces.len()).map(|i| 0.5 + (i % 3) as f32).collect();
+            mosaic.add(0, &values, &weights);
+            assert!(mosaic.weights.iter().flatten().all(|&weight| weight > 0.0));
             let back = mosaic.finish();
             for (a, b) in back.planes.iter().flatten().zip(pieces.sheet().planes.iter().flatten()) {
                 assert!((a - b).abs() < 1e-5, "{a} {b}");

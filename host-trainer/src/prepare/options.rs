@@ -73,6 +73,10 @@ pub struct Options {
 impl Options {
     /// Expansions unless others are asked for.
     pub const EXPANSIONS: usize = 4;
+    /// Candidates of adaptive states, likewise.
+    pub const CANDIDATES: usize = 20;
+    /// Most of them on at once, likewise.
+    pub const ACTIVE: usize = 12;
 }
 
 /// Refuses what the core would refuse, in the words of the command line.

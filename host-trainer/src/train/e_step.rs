@@ -15,7 +15,7 @@ use super::points::Points;
 use super::settings::Precision;
 use super::statistics::Statistics;
 use crate::parameters::Parameters;
-use crate::prepare::Options;
+use crate::prepare::{Options, StatesName};
 use crate::{Error, Result};
 use job::{Job, Scalar, Wanted};
 use lane::Lane;
@@ -91,9 +91,17 @@ impl<'a> Task<'a> {
         })
     }
 
+    /// Of a search the sums of a lane, H (H + 1) / 2 numbers, would cost more than the states of few points.
+    fn least_chunk(&self) -> usize {
+        match self.options.states {
+            Some(StatesName::Adaptive) => (self.parameters.latents / 2).clamp(LEAST_CHUNK, CHUNK),
+            _ => LEAST_CHUNK,
+        }
+    }
+
     fn run_in<T: Scalar>(&self, points: &mut Points, threads: usize, wanted: Wanted) -> Result<Lanes<T>> {
         let job = Job::<T>::new(self, wanted)?;
-        let size = chunk_len(points.len());
+        let size = chunk_len(points.len(), self.least_chunk());
         let mut lanes = Lanes::new(&job, points.len().div_ceil(size));
         let (mut start, mut block) = (0, Vec::new());
         while points.read(start, lanes.0.len() * size, &mut block)? > 0 {
@@ -111,8 +119,8 @@ fn lanes(parameters: &Parameters) -> usize {
 }
 
 /// Points per chunk: few enough that all lanes get some, by the number of points only.
-fn chunk_len(points: usize) -> usize {
-    points.div_ceil(LANES).clamp(LEAST_CHUNK, CHUNK)
+fn chunk_len(points: usize, least: usize) -> usize {
+    points.div_ceil(LANES).clamp(least, CHUNK)
 }
 
 /// Sums that are kept apart, each with the memory that computing it needs.

@@ -6,7 +6,6 @@
 
 use super::run::{Start, Step};
 use super::settings::{Engine, Settings};
-use super::stepwise::LEAST_PASSES;
 use crate::parameters::Parameters;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +69,7 @@ impl Start {
     pub(super) fn reopen(&mut self) {
         self.history.pop();
         self.notes.clear();
-        (self.finished, self.merit) = (false, None);
+        (self.finished, self.merit, self.is_whole) = (false, None, false);
     }
 
     /// The parameters that came of it.
@@ -118,7 +117,7 @@ pub(super) fn margin(settings: &Settings, history: &[Step], points: usize) -> f6
 /// Whether the evidence of held-out points has not risen for so long that it will not.
 pub(super) fn is_stale(settings: &Settings, history: &[Step]) -> bool {
     // The first passes of stepwise EM still move latents to other directions.
-    let least = if settings.batch > 0 { LEAST_PASSES } else { 0 };
+    let least = if settings.batch > 0 { settings.least_passes() } else { 0 };
     if settings.holdout == 0.0 || settings.is_scheduled() || history.len() < least {
         return false;
     }
@@ -202,7 +201,7 @@ mod tests {
         assert!(!is_stale(&settings, &history(&figures)));
         let batches = Settings { batch: 10, ..settings.clone() };
         assert!(!is_stale(&batches, &history(&[3.0; PATIENCE_IN_PASSES + 1])));
-        assert!(is_stale(&batches, &history(&[3.0; LEAST_PASSES])));
+        assert!(is_stale(&batches, &history(&vec![3.0; batches.least_passes()])));
         assert!(!is_stale(&Settings { holdout: 0.0, ..settings }, &history(&[3.0; 40])));
     }
 }

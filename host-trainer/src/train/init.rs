@@ -14,7 +14,7 @@
 //! and noise at a tenth of the data's variance.
 //!
 //! Otherwise pi starts at two latents on at a time, at most one half. Noise starts at the data's variance: everything is noise until
-//! the dictionary explains it. Where a temperature does that, noise starts so low that at the first temperature it has half
+//! the dictionary explains it; where it anneals (`search`), at three tenths of it. Where a temperature does that, noise starts so low that at the first temperature it has half
 //! the largest variance of the data in any direction: about there columns begin to differ.
 
 mod lines;
@@ -68,6 +68,7 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
             Spectrum::new(&scene.covariance, d).largest().max(scene.variance) / (2.0 * first)
         }
         _ if along_lines => 0.1 * scene.variance,
+        _ if settings.anneals(scene) => 0.3 * scene.variance,
         _ => scene.variance,
     });
     // Of maximal causes columns have mean 1, and the slab has the scale of the data.

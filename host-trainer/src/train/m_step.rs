@@ -32,12 +32,31 @@ pub struct Update {
     pub truncated_at: Option<usize>,
     /// How a dictionary stays at or above zero.
     pub rule: Rule,
+    /// How the columns of a linear model's dictionary are found.
+    pub columns: Columns,
+}
+
+/// How the columns of a dictionary follow from statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// All at once, the optimum: H^2 (H / 3 + D) operations.
+    Solved,
+    /// One after the other, each to its best given the others, once: H^2 D operations at most. From where a step before
+    /// left them that is nearly the optimum.
+    Improved,
 }
 
 impl Update {
     /// Of Gaussian sparse coding.
     pub fn new(learned: Learned, guard: Guard) -> Self {
-        Self { learned, guard, prior: PriorForm::Each, truncated_at: None, rule: Rule::Clamp }
+        Self {
+            learned,
+            guard,
+            prior: PriorForm::Each,
+            truncated_at: None,
+            rule: Rule::Clamp,
+            columns: Columns::Solved,
+        }
     }
 }
 

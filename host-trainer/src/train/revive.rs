@@ -9,14 +9,23 @@
 use super::e_step::Poor;
 use super::m_step::Warning;
 use super::statistics::Statistics;
-use crate::linalg::{dot, unit};
+use crate::linalg::{dot, squares, unit};
 use crate::parameters::{Parameters, SlabCov};
 
-/// Adds less than this fraction of what the average latent adds to the data: unused.
-const UNUSED: f64 = 0.2;
+/// When a latent does nothing, and how it begins anew.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Revival {
+    /// Adds less than this fraction of what the average latent adds to the data: unused.
+    unused: f64,
+    /// Columns with a cosine beyond this are one direction.
+    same: f64,
+    /// How much its new direction counts at first, in the points that the average latent is on for.
+    weight: f64,
+}
 
-/// Columns with a cosine beyond this are one direction.
-const SAME: f64 = 0.95;
+/// After a whole pass; and after a few batches, when the next ones soon tell whether a direction is one.
+pub(super) const AT_LENGTH: Revival = Revival { unused: 0.2, same: 0.95, weight: 1.0 };
+pub(super) const BRIEFLY: Revival = Revival { unused: 0.3, same: 0.9, weight: 0.2 };
 
 /// Residuals with a cosine beyond this speak for one direction, and the more so the closer they are.
 const KIN: f64 = 0.5;
@@ -25,9 +34,14 @@ const KIN: f64 = 0.5;
 const MOST: usize = 400;
 
 /// Moves the latents that do nothing to what the poorly explained points lack; a warning each.
-pub(super) fn revive(parameters: &mut Parameters, sums: &mut Statistics, poor: Vec<Poor>) -> Vec<Warning> {
+pub(super) fn revive(
+    parameters: &mut Parameters,
+    sums: &mut Statistics,
+    poor: Vec<Poor>,
+    how: Revival,
+) -> Vec<Warning> {
     let (d, h) = (parameters.dims, parameters.latents);
-    let idle = idle(parameters, sums);
+    let idle = idle(parameters, sums, how);
     if idle.is_empty() || idle.len() == h {
         return Vec::new();
     }
@@ -44,7 +58,8 @@ pub(super) fn revive(parameters: &mut Parameters, sums: &mut Statistics, poor: V
     for &k in &idle {
         let Some(direction) = directions.next() else { break };
         let new: Vec<f64> = direction.iter().map(|u| scale * u).collect();
-        place(parameters, sums, k, &new, prior);
+        parameters.prior[k] = prior;
+        place(parameters, sums, k, &new, how.weight * prior);
         warnings.push(Warning::Revived(k));
     }
     warnings
@@ -58,42 +73,45 @@ pub(super) fn revive(parameters: &mut Parameters, sums: &mut Statistics, poor: V
 fn directions(mut poor: Vec<Poor>, count: usize) -> Vec<Vec<f64>> {
     poor.sort_by(|a, b| a.evidence.total_cmp(&b.evidence));
     poor.truncate(MOST);
-    let mut left: Vec<Vec<f64>> = poor.iter().filter_map(|point| unit(&point.residual)).collect();
+    let all: Vec<Vec<f64>> = poor.iter().filter_map(|point| unit(&point.residual)).collect();
     let mut found = Vec::new();
+    let cosines: Vec<Vec<f64>> = all.iter().map(|a| all.iter().map(|b| dot(a, b)).collect()).collect();
+    let mut left: Vec<usize> = (0..all.len()).collect();
     while found.len() < count && !left.is_empty() {
-        let support = |a: &Vec<f64>| left.iter().map(|b| kinship(a, b)).sum::<f64>();
+        let support = |&a: &usize| left.iter().map(|&b| kinship(cosines[a][b])).sum::<f64>();
         let supports: Vec<f64> = left.iter().map(support).collect();
         let best = (0..left.len()).fold(0, |best, i| if supports[i] > supports[best] { i } else { best });
-        let guess = left[best].clone();
-        let mut mean = vec![0.0; guess.len()];
-        for other in &left {
-            let weight = kinship(&guess, other) * dot(&guess, other).signum();
-            mean.iter_mut().zip(other).for_each(|(m, r)| *m += weight * r);
+        let guess = left[best];
+        let mut mean = vec![0.0; all[guess].len()];
+        for &other in &left {
+            let cosine = cosines[guess][other];
+            let weight = kinship(cosine) * cosine.signum();
+            mean.iter_mut().zip(&all[other]).for_each(|(m, r)| *m += weight * r);
         }
         // The guess itself is among them, so the mean is not zero.
         found.extend(unit(&mean));
-        left.retain(|other| dot(&guess, other).abs() < KIN);
+        left.retain(|&other| cosines[guess][other].abs() < KIN);
     }
     found
 }
 
 /// From 0 at a cosine of [`KIN`] or less to 1.
-fn kinship(a: &[f64], b: &[f64]) -> f64 {
-    ((dot(a, b).abs() - KIN) / (1.0 - KIN)).max(0.0)
+fn kinship(cosine: f64) -> f64 {
+    ((cosine.abs() - KIN) / (1.0 - KIN)).max(0.0)
 }
 
 /// Latents that add next to nothing, and of every pair with one direction the rarer; ascending.
-fn idle(parameters: &Parameters, sums: &Statistics) -> Vec<usize> {
+fn idle(parameters: &Parameters, sums: &Statistics, how: Revival) -> Vec<usize> {
     let (d, h) = (parameters.dims, parameters.latents);
-    let column = |k: usize| -> Vec<f64> { (0..d).map(|i| parameters.dictionary[i * h + k]).collect() };
-    let columns: Vec<Vec<f64>> = (0..h).map(|k| unit(&column(k)).unwrap_or_else(|| vec![0.0; d])).collect();
+    let products = squares(&parameters.dictionary, d, h);
     // sum <x^2> |W|^2: what a latent adds to the data
-    let power: Vec<f64> = (0..h).map(|k| sums.second_moment(k, k) * dot(&column(k), &column(k))).collect();
+    let power: Vec<f64> = (0..h).map(|k| sums.second_moment(k, k) * products[k * h + k]).collect();
     let mean = power.iter().sum::<f64>() / h as f64;
-    let mut idle: Vec<bool> = power.iter().map(|&power| power < UNUSED * mean).collect();
+    let mut idle: Vec<bool> = power.iter().map(|&power| power < how.unused * mean).collect();
     for a in 0..h {
         for b in 0..a {
-            if !idle[a] && !idle[b] && dot(&columns[a], &columns[b]).abs() > SAME {
+            let norms = (products[a * h + a] * products[b * h + b]).sqrt();
+            if !idle[a] && !idle[b] && products[a * h + b].abs() > how.same * norms {
                 idle[if sums.activity[a] < sums.activity[b] { a } else { b }] = true;
             }
         }
@@ -101,10 +119,9 @@ fn idle(parameters: &Parameters, sums: &Statistics) -> Vec<usize> {
     (0..h).filter(|&k| idle[k]).collect()
 }
 
-/// Puts a latent on a column of its own, and into the sums what a model with it expects.
+/// Puts a latent on a column of its own, and into the sums what a model with it expects when it is on with probability `prior`.
 fn place(parameters: &mut Parameters, sums: &mut Statistics, k: usize, column: &[f64], prior: f64) {
     let (h, n) = (parameters.latents, sums.points as f64);
-    parameters.prior[k] = prior;
     parameters.slab_mean[k] = 0.0;
     match &mut parameters.slab_cov {
         SlabCov::Unit => {}
@@ -162,7 +179,7 @@ mod tests {
             };
             let mut sums = expected(&model, 1000);
             let poor = Poor { evidence: -10.0, residual: vec![-3.0, 4.0] };
-            assert_eq!(revive(&mut model, &mut sums, vec![poor]), [Warning::Revived(1)]);
+            assert_eq!(revive(&mut model, &mut sums, vec![poor], AT_LENGTH), [Warning::Revived(1)]);
             assert!(model.dictionary[1] < 0.0 && model.dictionary[3] > 0.0);
 
             let all = Learned { dictionary: true, prior: true, slab: true, noise: true };

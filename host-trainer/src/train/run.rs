@@ -17,6 +17,7 @@ use super::stepwise;
 use super::weak::{Weak, give_to_sources};
 use super::whiten::Whitening;
 use crate::parameters::Parameters;
+use crate::prepare::Options;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use spikelet::Engine;
@@ -66,6 +67,12 @@ pub struct Start {
     /// What is to be said of the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Whether its first passes anneal: see `search`.
+    #[serde(default)]
+    pub anneals: bool,
+    /// Whether the last step of stepwise EM was one of all points, the last of all.
+    #[serde(default)]
+    pub is_whole: bool,
     /// The decayed statistics of stepwise EM, once begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sums: Option<Statistics>,
@@ -148,7 +155,7 @@ impl State {
             whitening = Some(found);
         }
         let current = match first {
-            Some(parameters) => begin(parameters, &data, 0),
+            Some(parameters) => begin(parameters, &data, 0, false),
             None => start(&settings, &data, points, 0)?,
         };
         let shape = (points.len(), points.dims());
@@ -253,12 +260,19 @@ impl State {
         let log_det = self.whitening.as_ref().map_or(0.0, |w| w.log_det);
         let offset = log_det * points.len() as f64;
         // The last E-step tells what the parameters are worth, not how warm they are.
-        let enough = !settings.wavers() && (settings.batch == 0 || iteration >= stepwise::LEAST_PASSES);
+        let enough = !settings.wavers() && (settings.batch == 0 || iteration >= settings.least_passes());
         let settled = |history: &[Step]| {
             (enough && converged(history, settings.tolerance)) || is_stale(settings, history)
         };
         // Of a pass F is known only roughly, so it takes an E-step over all points to end.
-        let ends = iteration >= settings.iterations || (settings.batch > 0 && settled(&now.history));
+        let is_last = settings.batch > 0 && (now.is_whole || settled(&now.history));
+        let ends = iteration >= settings.iterations || is_last;
+        // After the batches of a search comes one step of all points, with all states that the model will have.
+        let is_whole = settings.batch > 0
+            && settings.is_adaptive()
+            && !now.is_whole
+            && (is_last || iteration + 1 == settings.iterations);
+        let ends = ends && !is_whole;
         let temperature = if ends { 1.0 } else { settings.temperature_at(iteration) };
         let held_out = match temperature == 1.0 {
             true => held_out(settings, now, points, threads, log_det)?,
@@ -274,7 +288,7 @@ impl State {
                 held_out: held_out.map(|held| held.sum),
             });
         };
-        if settings.batch > 0 && !ends {
+        if settings.batch > 0 && !ends && !is_whole {
             let met = held_out.map(|held| (held, now.parameters.clone()));
             let (free_energy, warnings) =
                 stepwise::pass(settings, now, points, threads, &settings.cooling(data.update, iteration))?;
@@ -286,14 +300,15 @@ impl State {
                 Some((held, _)) => (iteration, held.sum, held.each()),
                 None => (iteration + 1, free_energy, free_energy / points.len() as f64),
             };
-            if temperature == 1.0 && now.is_best(value) {
+            let stage = settings.stage(now.anneals, now.history.len() as f64 - 1.0);
+            if temperature == 1.0 && stage.noise == 1.0 && now.is_best(value) {
                 let parameters = met.map_or_else(|| now.parameters.clone(), |(_, parameters)| parameters);
                 now.best = Some(Best { iteration, value, free_energy, merit, parameters });
             }
         } else {
             let kept = settings.kept_at(iteration, &now.parameters.prior);
             let engine = settings.engine_at(now.number, iteration);
-            let how = How { engine, temperature, kept };
+            let how = How { engine, temperature, kept, options: settings.options() };
             let (statistics, _) = e_step(settings, &now.parameters, &how, points, threads)?;
             push(&mut now.history, statistics.free_energy);
             let free_energy = statistics.free_energy + offset;
@@ -303,7 +318,7 @@ impl State {
                 Some(held) => (held.sum, held.points, held.each()),
                 None => (free_energy, points.len(), own),
             };
-            if ends || settled(&now.history) {
+            if ends || (settings.batch == 0 && settled(&now.history)) {
                 if settings.batch > 0 && comparable {
                     value_best(settings, now, value, count, points, threads, offset)?;
                 }
@@ -314,6 +329,7 @@ impl State {
             let update = settings.cooling(data.update, iteration);
             let (new, warnings) = m_step(&now.parameters, &statistics, &update)?;
             let parameters = std::mem::replace(&mut now.parameters, new);
+            now.is_whole = is_whole;
             if comparable && now.is_best(value) {
                 now.best = Some(Best { iteration, value, free_energy, merit, parameters });
             }
@@ -367,7 +383,7 @@ fn value_best(
     let margin = margin(settings, &now.history, count);
     let engine = settings.engine_at(now.number, now.history.len() - 1);
     let Some(best) = now.best.as_mut().filter(|best| best.value > last + margin) else { return Ok(()) };
-    let how = How { engine, temperature: 1.0, kept: 1.0 };
+    let how = How { engine, temperature: 1.0, kept: 1.0, options: settings.options() };
     let (statistics, _) = e_step(settings, &best.parameters, &how, points, threads)?;
     best.free_energy = statistics.free_energy + offset;
     if settings.holdout == 0.0 {
@@ -393,6 +409,7 @@ pub(super) struct How {
     pub temperature: f64,
     /// Part of the points that counts, the best explained ones.
     pub kept: f64,
+    pub options: Options,
 }
 
 /// The E-step, as the settings want it.
@@ -403,9 +420,9 @@ pub(super) fn e_step(
     points: &mut Points,
     threads: usize,
 ) -> Result<(Statistics, Vec<Poor>)> {
-    let options = settings.options();
-    let How { engine, temperature, kept } = *how;
-    let mut task = Task { engine, temperature, ..Task::new(parameters, &options) };
+    let How { engine, temperature, kept, options } = how;
+    let (engine, temperature, kept) = (*engine, *temperature, *kept);
+    let mut task = Task { engine, temperature, ..Task::new(parameters, options) };
     if kept < 1.0 {
         task.least_evidence = threshold(task.evidences(points, threads, settings.precision)?, kept);
     }
@@ -418,10 +435,11 @@ fn candidates<'a>(starts: impl Iterator<Item = &'a Start>) -> Vec<Candidate<'a>>
 }
 
 fn start(settings: &Settings, data: &Data, points: &mut Points, number: usize) -> Result<Start> {
-    Ok(begin(init(settings, &data.scene, points, number)?, data, number))
+    let anneals = settings.anneals(&data.scene);
+    Ok(begin(init(settings, &data.scene, points, number)?, data, number, anneals))
 }
 
-fn begin(mut parameters: Parameters, data: &Data, number: usize) -> Start {
+fn begin(mut parameters: Parameters, data: &Data, number: usize, anneals: bool) -> Start {
     // Constant data: a dictionary of zeros would never move.
     if parameters.dictionary.iter().all(|&w| w == 0.0) {
         parameters.dictionary.fill(1.0);
@@ -434,6 +452,8 @@ fn begin(mut parameters: Parameters, data: &Data, number: usize) -> Start {
         best: None,
         warnings: BTreeSet::new(),
         notes: Vec::new(),
+        anneals,
+        is_whole: false,
         sums: None,
         merit: None,
         finished: false,

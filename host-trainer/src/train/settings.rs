@@ -5,7 +5,7 @@ use super::kinds;
 use super::m_step::{Guard, Learned, Update};
 use super::weak::Weak;
 use crate::parameters::ModelKind;
-use crate::prepare::{GramName, Options, SelectionName};
+use crate::prepare::{GramName, Options, SelectionName, StatesName};
 use serde::{Deserialize, Serialize};
 use spikelet::{Gibbs, rng};
 
@@ -46,6 +46,17 @@ pub enum Engine {
     Truncated,
     /// Draws of the --selected most promising latents, any number of them on
     Gibbs,
+}
+
+/// Which states of a point the truncated E-step keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StatesForm {
+    /// Found by search around a greedy reference: --selected candidates at most (gsc with a diagonal slab)
+    Adaptive,
+    /// The papers': at most --max-active of the --selected most promising latents on
+    #[default]
+    Subsets,
 }
 
 /// What the E-step computes in.
@@ -117,6 +128,12 @@ pub struct Settings {
     pub singletons: bool,
     /// How states are chosen.
     pub engine: Engine,
+    /// Which states the truncated engine keeps.
+    #[serde(default)]
+    pub states: StatesForm,
+    /// X of adaptive states: how many of them the last E-step and the model look around.
+    #[serde(default = "expansions")]
+    pub expansions: usize,
     /// Sweeps of every chain, where draws are made.
     pub sweeps: u32,
     /// Chains per point, likewise.
@@ -181,6 +198,10 @@ pub struct Settings {
     pub seed: u64,
 }
 
+fn expansions() -> usize {
+    Options::EXPANSIONS
+}
+
 impl Settings {
     /// One start of exact EM that learns everything, 100 iterations, with what the kind of model has by default; callers
     /// change what they must.
@@ -193,6 +214,8 @@ impl Settings {
             max_active: latents,
             singletons: true,
             engine: if model.kind().is_sampled() { Engine::Gibbs } else { Engine::Exact },
+            states: StatesForm::Subsets,
+            expansions: expansions(),
             sweeps: 50,
             chains: 1,
             extra: 0,
@@ -225,6 +248,11 @@ impl Settings {
         }
     }
 
+    /// Whether states are found by search.
+    pub fn is_adaptive(&self) -> bool {
+        self.engine == Engine::Truncated && self.states == StatesForm::Adaptive
+    }
+
     /// How the core runs the E-step.
     pub fn options(&self) -> Options {
         Options {
@@ -232,8 +260,8 @@ impl Settings {
             max_active: self.max_active,
             singletons: self.singletons,
             selection: SelectionName::of_kind(self.model),
-            states: None,
-            expansions: Options::EXPANSIONS,
+            states: self.is_adaptive().then_some(StatesName::Adaptive),
+            expansions: self.expansions,
             // A block of it costs less than the whole once latents are many.
             gram: match self.latents > STORED_UP_TO && self.noise != NoiseForm::Full {
                 true => GramName::Computed,
@@ -269,6 +297,6 @@ impl Settings {
         // Paper 000 leaves the correction out for spike-and-slab models, and draws are not truncated.
         let is_truncated = !self.model.kind().has_slab() && self.engine != Engine::Gibbs;
         let truncated_at = is_truncated.then_some(self.max_active);
-        Update { learned, guard, prior: self.prior, truncated_at, rule: self.rule }
+        Update { prior: self.prior, truncated_at, rule: self.rule, ..Update::new(learned, guard) }
     }
 }

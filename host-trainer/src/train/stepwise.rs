@@ -18,9 +18,9 @@
 
 use super::e_step::Poor;
 use super::kinds;
-use super::m_step::{Update, Warning, m_step};
+use super::m_step::{Columns, Update, Warning, m_step};
 use super::points::Points;
-use super::revive::revive;
+use super::revive::{AT_LENGTH, BRIEFLY, revive};
 use super::run::{How, Start, e_step};
 use super::settings::Settings;
 use super::statistics::Statistics;
@@ -31,12 +31,30 @@ use spikelet::rng::Rng;
 /// alpha: between 0.5 (forgets fast) and 1 (weighs all batches alike). Values from 0.6 to 0.7 differ little.
 const ALPHA: f64 = 0.6;
 
+/// Passes that statistics remember with adaptive states, whose last step is one of all points.
+const MEMORY: f64 = 0.5;
+
 /// Part of the passes, and passes, after which latents are left alone, so that the rest only converges.
 const REVIVE_UNTIL: f64 = 0.75;
 const REVIVE_PASSES: usize = 8;
+const REVIVE_PASSES_OF_SEARCH: usize = 5;
 
-/// Passes before which a run does not end by itself.
-pub(super) const LEAST_PASSES: usize = REVIVE_PASSES + 2;
+/// Batches between revivals, and between estimates of the noise, with adaptive states: steps are cheap there, and the first pass already
+/// has most directions.
+const REVIVE_EVERY: usize = 5;
+const NOISE_EVERY: usize = 4;
+
+impl Settings {
+    /// Passes in which latents are revived.
+    fn revives(&self) -> usize {
+        if self.is_adaptive() { REVIVE_PASSES_OF_SEARCH } else { REVIVE_PASSES }
+    }
+
+    /// Passes before which a run does not end by itself.
+    pub(super) fn least_passes(&self) -> usize {
+        self.revives() + if self.is_adaptive() { 1 } else { 2 }
+    }
+}
 
 /// One pass over the points; F as seen, and which guards acted.
 pub(super) fn pass(
@@ -56,28 +74,51 @@ pub(super) fn pass(
     let (mut free_energy, mut warnings, mut piece) = (0.0, Vec::new(), Vec::new());
     let mut poor: Vec<Poor> = Vec::new();
     let temperature = settings.temperature_at(number);
+    let is_adaptive = settings.is_adaptive();
+    // What a sum of latents leaves has directions that lack; what a maximum leaves has none.
+    let training = kinds::of(settings.model);
+    let all = settings.schedule.unwrap_or(settings.iterations) as f64;
+    let revives = training.is_linear()
+        && settings.model.kind().has_slab()
+        && number < settings.revives()
+        && ((number + 1) as f64) < REVIVE_UNTIL * all;
     for batch in 0..batches {
         let runs = &order[batch * order.len() / batches..(batch + 1) * order.len() / batches];
         points.read_runs(runs, &mut piece)?;
         let kept = settings.kept_at(number, &start.parameters.prior);
         let mut few = Points::new(piece.clone(), points.dims());
         let t = number * batches + batch;
-        let how = How { engine: settings.engine_at(start.number, t), temperature, kept };
-        let (found, worst) = e_step(settings, &start.parameters, &how, &mut few, threads)?;
+        let stage = settings.stage(start.anneals, number as f64 + batch as f64 / batches as f64);
+        let engine = settings.engine_at(start.number, t);
+        let how = How { engine, temperature, kept, options: stage.options };
+        let (found, worst) = match stage.noise == 1.0 {
+            true => e_step(settings, &start.parameters, &how, &mut few, threads)?,
+            false => {
+                let noise = start.parameters.noise.scaled(stage.noise);
+                let noisy = Parameters { noise, ..start.parameters.clone() };
+                e_step(settings, &noisy, &how, &mut few, threads)?
+            }
+        };
         free_energy += found.free_energy;
         poor.extend(worst);
-        sums.blend(&found, (t as f64 + 2.0).powf(-ALPHA));
-        let (new, said) = m_step(&start.parameters, &sums, update)?;
+        let eta = (t as f64 + 2.0).powf(-ALPHA);
+        sums.blend(&found, if is_adaptive { eta.max(1.0 / (MEMORY * batches as f64)).min(1.0) } else { eta });
+        let mut update = *update;
+        if is_adaptive {
+            update.columns = Columns::Improved;
+            update.learned.prior &= !stage.holds_prior;
+            // As much work as all columns are, and it changes slowly.
+            update.learned.noise &= batch % NOISE_EVERY == NOISE_EVERY - 1 || batch + 1 == batches;
+        }
+        let (new, said) = m_step(&start.parameters, &sums, &update)?;
         start.parameters = new;
         warnings.extend(said);
+        if is_adaptive && revives && (batch % REVIVE_EVERY == REVIVE_EVERY - 1 || batch + 1 == batches) {
+            warnings.extend(revive(&mut start.parameters, &mut sums, std::mem::take(&mut poor), BRIEFLY));
+        }
     }
-    // What a sum of latents leaves has directions that lack; what a maximum leaves has none.
-    let training = kinds::of(settings.model);
-    let revives = training.is_linear() && settings.model.kind().has_slab() && number < REVIVE_PASSES;
-    if revives
-        && ((number + 1) as f64) < REVIVE_UNTIL * settings.schedule.unwrap_or(settings.iterations) as f64
-    {
-        warnings.extend(revive(&mut start.parameters, &mut sums, poor));
+    if revives && !is_adaptive {
+        warnings.extend(revive(&mut start.parameters, &mut sums, poor, AT_LENGTH));
     }
     start.sums = Some(sums);
     Ok((free_energy, warnings))

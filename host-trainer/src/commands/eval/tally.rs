@@ -51,6 +51,8 @@ pub(super) struct Tally {
     pub sources: Option<SourceTally>,
     /// The points without noise, of one block and if asked for. (N x D)
     pub reconstruction: Vec<f32>,
+    /// How much each of them counts where they overlap.
+    pub weight: Vec<f32>,
 }
 
 /// Comparison with clean data.
@@ -180,6 +182,7 @@ impl Task<'_> {
         sums.sources = block.sources.map(|(sources, k)| source_tally(sources, k, &posteriors.mean, h));
         if self.keep {
             sums.reconstruction = posteriors.reconstruction;
+            sums.weight = posteriors.weight;
         }
         Ok(sums)
     }

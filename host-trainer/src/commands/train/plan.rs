@@ -5,11 +5,11 @@ mod checks;
 
 use crate::commands::framing::Switch;
 use crate::parameters::ModelKind;
-use crate::prepare::check_truncation;
+use crate::prepare::{Options, check_truncation};
 use crate::train::Prefer;
 use crate::train::kinds::{self, Sums};
 use crate::train::settings::{
-    Engine, Fixed, InitForm, NoiseForm, Precision, PriorForm, Rule, Settings, SlabForm,
+    Engine, Fixed, InitForm, NoiseForm, Precision, PriorForm, Rule, Settings, SlabForm, StatesForm,
 };
 use crate::train::weak::Weak;
 use crate::{Error, Result};
@@ -47,10 +47,13 @@ pub(super) struct Plan {
     /// Which states are looked at [default: exact up to 10 latents (mca: 6), else truncated]
     #[arg(long, value_enum)]
     engine: Option<Engine>,
-    /// H', latents kept per point [default: 10 (mca: 6), at most --latents]
+    /// Which states --engine truncated keeps [default: adaptive for gsc where latents are more than dimensions and more than 32, else subsets]
+    #[arg(long, value_enum)]
+    states: Option<StatesForm>,
+    /// H', latents kept per point [default: 20 with adaptive states, else 10 (mca: 6), at most --latents]
     #[arg(long, value_name = "COUNT")]
     selected: Option<usize>,
-    /// Most latents on at once [default: 4 (mca: 3), at most --selected]
+    /// Most latents on at once [default: 12 with adaptive states, else 4 (mca: 3), at most --selected]
     #[arg(long, value_name = "COUNT")]
     max_active: Option<usize>,
     /// Sweeps of a chain over the selected latents, for --engine gibbs [default: 50]
@@ -118,7 +121,7 @@ pub(super) struct Plan {
     #[arg(long, value_enum, default_value = "f64")]
     precision: Precision,
     /// Points per M-step: stepwise EM, many small steps per pass over the data; 0 for plain EM, one step per pass
-    /// [default: 0 for up to 32 latents or few points, else a 50th of the points, 100 to 4000]
+    /// [default: 0 for up to 32 latents or few points, else a 50th of the points (a tenth with adaptive states), up to 4000]
     #[arg(long, value_name = "COUNT")]
     batch: Option<usize>,
     /// Where the columns of a first dictionary come from [default: random for gsc in plain EM, lines with --transform, else data]
@@ -156,8 +159,9 @@ impl Plan {
         self.latents.into()
     }
 
-    /// What to do with this many points; those of a transform, of so many channels, are a mixture that is sparse.
-    pub fn settings(&self, points: usize, transform: Option<usize>) -> Result<Settings> {
+    /// What to do with this many points of so many dimensions, 0 where that is not known yet; those of a transform, of so many
+    /// channels, are a mixture that is sparse.
+    pub fn settings(&self, points: usize, dims: usize, transform: Option<usize>) -> Result<Settings> {
         self.check_kind()?;
         let is_transform = transform.is_some();
         let has_slab = self.model.kind().has_slab();
@@ -178,10 +182,26 @@ impl Plan {
         let sampled = self.model.kind().is_sampled();
         let engine = self.engine.unwrap_or(if sampled { Engine::Gibbs } else { by_size });
         self.check_engine(engine)?;
+        let slab = self.slab.unwrap_or(if is_transform { SlabForm::Unit } else { by_default.slab });
+        // Where latents are more than dimensions, their scores alone tell little.
+        let wants_search = engine == Engine::Truncated
+            && self.model == ModelKind::Gsc
+            && slab != SlabForm::Full
+            && is_open
+            && !self.no_singletons
+            && latents > dims.max(PLAIN_UP_TO)
+            && dims > 0;
+        let states =
+            self.states.unwrap_or(if wants_search { StatesForm::Adaptive } else { StatesForm::Subsets });
+        self.check_states(states, engine, slab)?;
         let (selected, max_active) = match engine {
             Engine::Truncated | Engine::Gibbs => {
                 // Where a state costs D, fewer of them.
-                let (few, least) = if kinds::of(self.model).sums == Sums::Shares { (6, 3) } else { (10, 4) };
+                let (few, least) = match states {
+                    StatesForm::Adaptive => (Options::CANDIDATES, Options::ACTIVE),
+                    StatesForm::Subsets if kinds::of(self.model).sums == Sums::Shares => (6, 3),
+                    StatesForm::Subsets => (10, 4),
+                };
                 let selected = self.selected.unwrap_or(latents.min(few));
                 (selected, self.max_active.unwrap_or(selected.min(least)))
             }
@@ -196,7 +216,7 @@ impl Plan {
             Engine::Exact => (latents, latents),
         };
         // Cooling down is done on all points.
-        let automatic = || if has_slab { automatic_batch(engine, latents, points) } else { 0 };
+        let automatic = || if has_slab { automatic_batch(engine, states, latents, points) } else { 0 };
         let batch = self.batch.unwrap_or_else(automatic);
         let mut fixed = self.fix.clone();
         if self.fix_slab && !fixed.contains(&Fixed::Slab) {
@@ -207,12 +227,13 @@ impl Plan {
             max_active,
             singletons: !self.no_singletons,
             engine,
+            states,
             sweeps: self.sweeps.unwrap_or(by_default.sweeps),
             chains: self.chains.unwrap_or(by_default.chains),
             extra: self.extra.unwrap_or(by_default.extra),
             noise,
             // Coefficients have no mean, and W takes the scale.
-            slab: self.slab.unwrap_or(if is_transform { SlabForm::Unit } else { by_default.slab }),
+            slab,
             prior: self.prior.unwrap_or(by_default.prior),
             first_prior: self.pi.map(|pi| probability(pi, "--pi")).transpose()?,
             first_noise: self.sigma2.map(|sigma2| positive(sigma2, "--sigma2")).transpose()?,
@@ -264,17 +285,24 @@ impl Plan {
             selected,
             max_active,
             singletons,
-            states: States::Subsets,
+            states: match states {
+                StatesForm::Adaptive => States::Adaptive { expansions: Options::EXPANSIONS as u16 },
+                StatesForm::Subsets => States::Subsets,
+            },
         })?;
         Ok(settings)
     }
 }
 
 /// Points per step of stepwise EM where the user leaves it open, 0 for plain EM: 50 steps per pass, each of enough
-/// points that the M-step, H^2 (H + D) operations, does not cost more than they do; 5 steps at least.
-fn automatic_batch(engine: Engine, latents: usize, points: usize) -> usize {
+/// points that the M-step, H^2 (H + D) operations, does not cost more than they do; 5 steps at least. With adaptive states ten steps
+/// are enough, and the M-step has H^2 D operations.
+fn automatic_batch(engine: Engine, states: StatesForm, latents: usize, points: usize) -> usize {
     if engine == Engine::Exact || latents <= PLAIN_UP_TO || points < PLAIN_BELOW {
         return 0;
+    }
+    if states == StatesForm::Adaptive {
+        return (points / 10).min(4000).max(2 * latents).min(points / 5);
     }
     let least = (latents * latents / 600).max(100);
     (points / 50).min(4000).max(least).min(points / 5)

@@ -4,7 +4,7 @@ use super::super::kinds::mca::Strengths;
 use super::super::kinds::{self, Sums};
 use super::Task;
 use crate::Result;
-use crate::linalg::transposed;
+use crate::linalg::{pack, transposed};
 use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use crate::prepare::Prepared;
 use faer::linalg::matmul::matmul;
@@ -39,7 +39,7 @@ pub(super) struct Job<'a, T> {
     pub engine: Engine,
     pub least_evidence: f64,
     pub prepared: Prepared<T>,
-    /// W. (D x H)
+    /// W in panels.
     pub dictionary: Vec<T>,
     pub weigh: Weigh<T>,
     /// What models other than linear ones add up.
@@ -55,7 +55,7 @@ impl<'a, T: Scalar> Job<'a, T> {
             engine,
             least_evidence,
             prepared: Prepared::tempered(parameters, options, temperature)?,
-            dictionary: parameters.dictionary.iter().map(|&w| T::from_f64(w)).collect(),
+            dictionary: pack(&parameters.dictionary, parameters.dims, parameters.latents),
             weigh: Weigh::new(&parameters.noise.scaled(temperature), parameters.dims)?,
             seen: match kinds::of(parameters.kind).sums {
                 Sums::Moments => Seen::Moments,

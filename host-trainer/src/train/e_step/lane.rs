@@ -4,16 +4,18 @@ use super::super::kinds::mca::Shares;
 use super::super::kinds::ssmca::Drawn;
 use super::super::statistics::Statistics;
 use super::job::{Job, Scalar, Seen, Wanted};
-use super::scatter::add_products;
-use crate::linalg::transposed;
+use super::scatter::{add_products, add_selected_products};
+use crate::linalg::{product, transposed};
 use crate::parameters::Parameters;
 use crate::{Error, Result};
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
 use spikelet::gibbs::Draw;
+use spikelet::model::States;
 use spikelet::{Detail, Inference};
 
 const ADVICE: &str = "remove the point, subtract the mean of the data, or use --precision f64";
+
+/// One in so many points is told to be explained badly, with adaptive states.
+const ONE_IN: usize = 16;
 
 /// A point that the model explains badly.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +29,7 @@ pub struct Poor {
 /// One of the sums that are kept apart, and what computing it needs.
 pub(super) struct Lane<T> {
     pub sums: Statistics,
-    /// One of every chunk.
+    /// Of every chunk one, or a few.
     pub poor: Vec<Poor>,
     /// Of every point, where these are wanted.
     pub evidences: Vec<f64>,
@@ -41,14 +43,15 @@ pub(super) struct Lane<T> {
     drawn: Drawn,
     /// `sum <x> y^T`, or what models have in its place; grows by whole rows. (H x D)
     cross: Shares,
-    /// `<x>` of the point explained worst. (H)
-    worst: Vec<T>,
+    /// The points of the chunk that are explained worst, worst first, with their `<x>`. (H)
+    worst: Vec<(f64, usize, Vec<T>)>,
 }
 
 impl<T: Scalar> Lane<T> {
     pub fn new(job: &Job<'_, T>) -> Self {
         let sums = Statistics::new(job.parameters);
-        let [memory, sample, weighted, projection, worst] = [(); 5].map(|()| Vec::new());
+        let [memory, sample, weighted, projection] = [(); 4].map(|()| Vec::new());
+        let worst = Vec::new();
         let cross = Shares { seen: vec![0.0; sums.cross.len()], share: vec![0.0; sums.share.len()] };
         let [evidences, counted] = [(); 2].map(|()| Vec::new());
         let poor = Vec::new();
@@ -67,7 +70,10 @@ impl<T: Scalar> Lane<T> {
             .map_err(|error| Error::input(error, "the E-step", "change --engine or its settings"))?;
         inference.seek(first as u64);
 
-        let mut worst = (f64::INFINITY, 0);
+        let searches = matches!(model.shape.states, States::Adaptive { .. });
+        // Searches are cheap, and their schedule replaces more latents.
+        let most = if searches { (chunk.len() / d / ONE_IN).max(1) } else { 1 };
+        self.worst.clear();
         self.counted.clear();
         for (i, (sample, u)) in self.sample.chunks_exact(d).zip(self.weighted.chunks_exact(d)).enumerate() {
             let energy: f64 = sample.iter().zip(u).map(|(y, u)| y.to_f64() * u.to_f64()).sum();
@@ -92,12 +98,13 @@ impl<T: Scalar> Lane<T> {
                 continue;
             }
             self.sums.counted += evidence;
-            if evidence < worst.0 {
-                worst = (evidence, i);
-                self.worst.clear();
-                self.worst.extend_from_slice(estimate.mean);
+            if self.worst.len() < most || self.worst.last().is_some_and(|last| evidence < last.0) {
+                note(&mut self.worst, most, evidence, i, estimate.mean);
             }
-            self.sums.add(&estimate);
+            match searches {
+                true => self.sums.add_selected(&estimate),
+                false => self.sums.add(&estimate),
+            }
             match &job.seen {
                 Seen::Moments => {}
                 Seen::Shares(strengths) => {
@@ -110,7 +117,10 @@ impl<T: Scalar> Lane<T> {
                 }
             }
             self.counted.extend_from_slice(y);
-            add_products(y, estimate.mean, &mut self.cross.seen);
+            match searches {
+                true => add_selected_products(y, &estimate, &mut self.cross.seen),
+                false => add_products(y, estimate.mean, &mut self.cross.seen),
+            }
             if detail == Detail::SlabPull {
                 self.sums.add_pull(&estimate, b, &model);
             }
@@ -118,8 +128,10 @@ impl<T: Scalar> Lane<T> {
 
         if !self.counted.is_empty() {
             self.sums.add_power(&self.counted, d);
-            self.poor
-                .push(Poor { evidence: worst.0, residual: self.residual(job.parameters, chunk, worst.1) });
+            for (evidence, point, mean) in &self.worst {
+                let residual = residual(job.parameters, chunk, *point, mean);
+                self.poor.push(Poor { evidence: *evidence, residual });
+            }
         }
         Ok(())
     }
@@ -128,16 +140,13 @@ impl<T: Scalar> Lane<T> {
     fn project(&mut self, job: &Job<'_, T>, chunk: &[f64]) {
         let (d, h) = (job.parameters.dims, job.parameters.latents);
         let n = chunk.len() / d;
-        let (zero, one) = (T::from_f64(0.0), T::from_f64(1.0));
+        let zero = T::from_f64(0.0);
         self.weighted.resize(n * d, zero);
         self.projection.resize(n * h, zero);
         self.sample.clear();
         self.sample.extend(chunk.iter().map(|&y| T::from_f64(y)));
         job.weigh.apply(&self.sample, d, &mut self.weighted);
-        let dictionary = MatRef::from_row_major_slice(&job.dictionary, d, h);
-        let product = MatMut::from_row_major_slice_mut(&mut self.projection, n, h);
-        let u = MatRef::from_row_major_slice(&self.weighted, n, d);
-        matmul(product, Accum::Replace, u, dictionary, one, Par::Seq);
+        product(&self.weighted, &job.dictionary, d, h, &mut self.projection);
     }
 
     /// The sums of all chunks.
@@ -147,12 +156,27 @@ impl<T: Scalar> Lane<T> {
         self.sums.share = transposed(&self.cross.share, dims);
         (self.sums, self.poor)
     }
+}
 
-    /// What the model leaves of a point of the chunk.
-    fn residual(&self, parameters: &Parameters, chunk: &[f64], point: usize) -> Vec<f64> {
-        let (d, h) = (parameters.dims, parameters.latents);
-        let (y, x) = (&chunk[point * d..][..d], &self.worst);
-        let explained = |row: &[f64]| row.iter().zip(x).map(|(w, x)| w * x.to_f64()).sum::<f64>();
-        y.iter().zip(parameters.dictionary.chunks_exact(h)).map(|(y, row)| y - explained(row)).collect()
-    }
+/// Puts a point where it belongs among those that are explained worst; of equals the first stays first.
+fn note<T: Scalar>(
+    worst: &mut Vec<(f64, usize, Vec<T>)>,
+    most: usize,
+    evidence: f64,
+    point: usize,
+    mean: &[T],
+) {
+    let mut own = if worst.len() == most { worst.pop().map(|last| last.2) } else { None }.unwrap_or_default();
+    own.clear();
+    own.extend_from_slice(mean);
+    let place = worst.partition_point(|other| other.0 <= evidence);
+    worst.insert(place, (evidence, point, own));
+}
+
+/// What the model leaves of a point of the chunk.
+fn residual<T: Scalar>(parameters: &Parameters, chunk: &[f64], point: usize, mean: &[T]) -> Vec<f64> {
+    let (d, h) = (parameters.dims, parameters.latents);
+    let y = &chunk[point * d..][..d];
+    let explained = |row: &[f64]| row.iter().zip(mean).map(|(w, x)| w * x.to_f64()).sum::<f64>();
+    y.iter().zip(parameters.dictionary.chunks_exact(h)).map(|(y, row)| y - explained(row)).collect()
 }

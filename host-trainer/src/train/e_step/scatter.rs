@@ -7,6 +7,16 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use spikelet::math::Real;
 use spikelet::{Estimate, Model};
 
+/// [`add_products`] where only the selected latents have a mean.
+pub(super) fn add_selected_products<T: Real>(y: &[f64], estimate: &Estimate<'_, T>, cross: &mut [f64]) {
+    for i in estimate.selected.iter().map(|&i| usize::from(i)) {
+        let mean = estimate.mean[i].to_f64();
+        if mean != 0.0 {
+            cross[i * y.len()..][..y.len()].iter_mut().zip(y).for_each(|(sum, y)| *sum += mean * y);
+        }
+    }
+}
+
 /// Adds y <x>^T: D multiply-adds for every latent that has a mean, which few have.
 pub(super) fn add_products<T: Real>(y: &[f64], mean: &[T], cross: &mut [f64]) {
     for (mean, row) in mean.iter().zip(cross.chunks_exact_mut(y.len())) {
@@ -50,6 +60,25 @@ impl Statistics {
             for (q, &j) in estimate.selected.iter().enumerate().take(p) {
                 let j = usize::from(j);
                 self.second[Self::place(i, j)] += estimate.second[p * s + q].to_f64();
+            }
+        }
+    }
+
+    /// [`Statistics::add`] where the other latents are off.
+    pub(super) fn add_selected<T: Real>(&mut self, estimate: &Estimate<'_, T>) {
+        self.points += 1;
+        let s = estimate.selected.len();
+        for (p, &i) in estimate.selected.iter().enumerate() {
+            let i = usize::from(i);
+            let activity = estimate.activity[i].to_f64();
+            if activity == 0.0 {
+                continue;
+            }
+            self.activity[i] += activity;
+            self.mean[i] += estimate.mean[i].to_f64();
+            self.square[i] += estimate.second[p * s + p].to_f64();
+            for (&j, second) in estimate.selected.iter().zip(&estimate.second[p * s..][..=p]) {
+                self.second[Self::place(i, usize::from(j))] += second.to_f64();
             }
         }
     }

@@ -6,7 +6,7 @@
 //!
 //! with the new W in Sigma (000 eq. 6 and 10, corrected: `<x x^T>` in the noise; 002 eq. 26 with x = s).
 
-use super::super::m_step::{Update, Warning, floored};
+use super::super::m_step::{Columns, Update, Warning, floored};
 use super::super::statistics::Statistics;
 use super::neighbours::Neighbours;
 use crate::linalg::transposed;
@@ -20,19 +20,24 @@ const MANY: usize = 2048;
 /// How often every column of so many is improved in an M-step.
 const SWEEPS: usize = 5;
 
+/// Latents that are on together less than this, relative to what they could be, are not corrected for each other where
+/// columns are improved once: less than what the next batch moves them by.
+const LEAST: f64 = 1e-4;
+
 /// Solves `W (sum <x x^T>) = sum y <x>^T`.
 pub fn dictionary(
     parameters: &Parameters,
     sums: &Statistics,
     dead: &[bool],
-    _: &Update,
+    update: &Update,
     warnings: &mut Vec<Warning>,
 ) -> Vec<f64> {
     let (d, h) = (parameters.dims, parameters.latents);
-    if h > MANY {
+    let (sweeps, least) = if h > MANY { (SWEEPS, 0.0) } else { (1, LEAST) };
+    if h > MANY || update.columns == Columns::Improved {
         let mut by_latents = transposed(&parameters.dictionary, h);
         let cross = transposed(&sums.cross, h);
-        Neighbours::new(sums).improve(&mut by_latents, &cross, dead, SWEEPS);
+        Neighbours::new(sums, least).improve(&mut by_latents, &cross, dead, sweeps);
         return transposed(&by_latents, d);
     }
     let scale = (0..h).map(|i| sums.second_moment(i, i)).fold(0.0, f64::max);
@@ -69,7 +74,7 @@ pub fn noise(new: &Parameters, sums: &Statistics, floor: f64, warnings: &mut Vec
     let w = |i: usize, j: usize| new.dictionary[i * h + j];
     // W (sum <x x^T>), one row per dimension
     let spread = match h > MANY {
-        true => transposed(&Neighbours::new(sums).product(&transposed(&new.dictionary, h), d), d),
+        true => transposed(&Neighbours::new(sums, 0.0).product(&transposed(&new.dictionary, h), d), d),
         false => {
             let moments = Mat::from_fn(h, h, |i, j| sums.second_moment(i, j));
             let product = MatRef::from_row_major_slice(&new.dictionary, d, h) * moments;

@@ -11,23 +11,32 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    pub fn new(sums: &Statistics) -> Self {
+    /// Entries that are less than `least` of what they could be, sqrt(M_ii M_jj), are left out as well.
+    pub fn new(sums: &Statistics, least: f64) -> Self {
         let h = sums.mean.len();
+        let scale: Vec<f64> = (0..h).map(|i| sums.second_moment(i, i).max(0.0).sqrt()).collect();
         let below = |i: usize| &sums.second[Statistics::place(i, 0)..][..i];
-        let pairs = || (0..h).flat_map(|i| below(i).iter().enumerate().map(move |(j, &m)| (i, j, m)));
+        let counts = |i: usize, j: usize, m: f64| m.abs() > least * scale[i] * scale[j];
         let mut starts = vec![0; h + 1];
-        for (i, j, _) in pairs().filter(|(_, _, m)| *m != 0.0) {
-            starts[i + 1] += 1;
-            starts[j + 1] += 1;
+        for i in 0..h {
+            for (j, &m) in below(i).iter().enumerate() {
+                let counts = usize::from(counts(i, j, m));
+                starts[i + 1] += counts;
+                starts[j + 1] += counts;
+            }
         }
         for i in 0..h {
             starts[i + 1] += starts[i];
         }
         let (mut next, mut entries) = (starts.clone(), vec![(0, 0.0); starts[h]]);
-        for (i, j, m) in pairs().filter(|(_, _, m)| *m != 0.0) {
-            for (row, other) in [(i, j), (j, i)] {
-                entries[next[row]] = (other as u32, m);
-                next[row] += 1;
+        for i in 0..h {
+            for (j, &m) in below(i).iter().enumerate() {
+                if counts(i, j, m) {
+                    for (row, other) in [(i, j), (j, i)] {
+                        entries[next[row]] = (other as u32, m);
+                        next[row] += 1;
+                    }
+                }
             }
         }
         let diagonal = (0..h).map(|i| sums.second_moment(i, i)).collect();
@@ -39,7 +48,8 @@ impl Neighbours {
         let d = total.len();
         for &(j, m) in &self.entries[self.starts[h]..self.starts[h + 1]] {
             let column = &by_latents[j as usize * d..][..d];
-            total.iter_mut().zip(column).for_each(|(sum, w)| *sum += factor * m * w);
+            let m = factor * m;
+            total.iter_mut().zip(column).for_each(|(sum, w)| *sum += m * w);
         }
     }
 
@@ -93,14 +103,14 @@ mod tests {
         sums.cross = random(d * h);
         let dead = [false, false, true, false, false];
         let start = transposed(&model.dictionary, h);
-        for (e, value) in Neighbours::new(&sums).product(&start, d).into_iter().enumerate() {
+        for (e, value) in Neighbours::new(&sums, 0.0).product(&start, d).into_iter().enumerate() {
             let direct: f64 = (0..h).map(|j| sums.second_moment(e / d, j) * start[j * d + e % d]).sum();
             assert!((value - direct).abs() < 1e-12);
         }
         // The exact solver takes a dead latent as never on together with others.
         (0..h).filter(|&i| i != 2).for_each(|i| sums.second[Statistics::place(2, i)] = 0.0);
         let mut improved = start;
-        Neighbours::new(&sums).improve(&mut improved, &transposed(&sums.cross, h), &dead, 500);
+        Neighbours::new(&sums, 0.0).improve(&mut improved, &transposed(&sums.cross, h), &dead, 500);
         let free = Guard { noise_floor: 0.0, prior_margin: 0.0, slab_floor: 0.0 };
         let update = Update::new(Learned::NOTHING, free);
         let exact = linear::dictionary(&model, &sums, &dead, &update, &mut Vec::new());

@@ -51,6 +51,9 @@ impl Plan {
         let is_open = self.selected.is_none() && self.max_active.is_none();
         if same_engine && (is_open || settings.engine != Engine::Exact) {
             self.engine = Some(settings.engine);
+            if settings.is_adaptive() {
+                self.states = self.states.or(Some(settings.states));
+            }
             if settings.engine != Engine::Exact && is_open {
                 (self.selected, self.max_active) = (Some(settings.selected), Some(settings.max_active));
             }

@@ -4,7 +4,7 @@ use super::Plan;
 use crate::parameters::ModelKind;
 use crate::train::Prefer;
 use crate::train::kinds::{self, Sums};
-use crate::train::settings::{Engine, NoiseForm, SlabForm};
+use crate::train::settings::{Engine, NoiseForm, SlabForm, StatesForm};
 use crate::train::weak::Weak;
 use crate::{Error, Result};
 
@@ -38,6 +38,24 @@ impl Plan {
             _ => return Ok(()),
         };
         Err(Error::input(what, place, advice))
+    }
+
+    /// Refuses a search where there is none.
+    pub(super) fn check_states(&self, states: StatesForm, engine: Engine, slab: SlabForm) -> Result<()> {
+        let (what, advice) = match states {
+            StatesForm::Subsets => return Ok(()),
+            StatesForm::Adaptive if self.model != ModelKind::Gsc => {
+                ("this kind of model learns from the papers' states", "leave it away, or use --model gsc")
+            }
+            StatesForm::Adaptive if engine != Engine::Truncated => {
+                ("only a truncated engine searches for states", "add --engine truncated, or leave it away")
+            }
+            StatesForm::Adaptive if slab == SlabForm::Full => {
+                ("a slab with correlations has no search", "use --slab diagonal, or leave it away")
+            }
+            StatesForm::Adaptive => return Ok(()),
+        };
+        Err(Error::input(what, "--states adaptive", advice))
     }
 
     /// Refuses what this kind of model does not have.
