@@ -65,7 +65,7 @@ pub(crate) fn gram_diagonal(parameters: &Parameters) -> Result<Vec<f64>> {
 }
 
 /// L^-1 W with L L^T = Sigma. (D x H)
-fn whitened(parameters: &Parameters) -> Result<Mat<f64>> {
+pub(crate) fn whitened(parameters: &Parameters) -> Result<Mat<f64>> {
     let (d, h) = (parameters.dims, parameters.latents);
     let mut whitened = MatRef::from_row_major_slice(&parameters.dictionary, d, h).to_owned();
     match &parameters.noise {

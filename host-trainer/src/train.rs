@@ -5,6 +5,7 @@
 //! | [`points`] | data in memory or in files larger than it |
 //! | [`statistics`] | the sums over points that an M-step needs, and their merging |
 //! | [`mod@e_step`] | a chunk of points to statistics, through the core's inference |
+//! | [`factored`] | the same with latents taken as independent, the baseline of 000 |
 //! | [`mod@m_step`] | statistics to parameters |
 //! | [`kinds`] | what is special to each kind of model |
 //! | `schedule` | temperature, noise on the dictionary, points that are left out |
@@ -22,6 +23,7 @@
 pub mod choose;
 pub mod e_step;
 pub mod ending;
+pub mod factored;
 pub mod init;
 pub mod kinds;
 pub mod m_step;

@@ -46,6 +46,8 @@ pub enum Engine {
     Truncated,
     /// Draws of the --selected most promising latents, any number of them on
     Gibbs,
+    /// None: latents are taken as independent, a baseline that is fast and biased (gsc only)
+    Factored,
 }
 
 /// What the E-step computes in.

@@ -179,7 +179,7 @@ impl Plan {
         let engine = self.engine.unwrap_or(if sampled { Engine::Gibbs } else { by_size });
         self.check_engine(engine)?;
         let (selected, max_active) = match engine {
-            Engine::Truncated | Engine::Gibbs => {
+            Engine::Truncated | Engine::Gibbs | Engine::Factored => {
                 // Where a state costs D, fewer of them.
                 let (few, least) = if kinds::of(self.model).sums == Sums::Shares { (6, 3) } else { (10, 4) };
                 let selected = self.selected.unwrap_or(latents.min(few));
@@ -273,7 +273,7 @@ impl Plan {
 /// Points per step of stepwise EM where the user leaves it open, 0 for plain EM: 50 steps per pass, each of enough
 /// points that the M-step, H^2 (H + D) operations, does not cost more than they do; 5 steps at least.
 fn automatic_batch(engine: Engine, latents: usize, points: usize) -> usize {
-    if engine == Engine::Exact || latents <= PLAIN_UP_TO || points < PLAIN_BELOW {
+    if matches!(engine, Engine::Exact | Engine::Factored) || latents <= PLAIN_UP_TO || points < PLAIN_BELOW {
         return 0;
     }
     let least = (latents * latents / 600).max(100);

@@ -1,10 +1,10 @@
 //! What is wrong with flags, before any data is read.
 
-use super::Plan;
+use super::{Plan, Switch};
 use crate::parameters::ModelKind;
 use crate::train::Prefer;
 use crate::train::kinds::{self, Sums};
-use crate::train::settings::{Engine, NoiseForm, SlabForm};
+use crate::train::settings::{Engine, NoiseForm, Precision, SlabForm};
 use crate::train::weak::Weak;
 use crate::{Error, Result};
 
@@ -29,6 +29,36 @@ impl Plan {
                 "use --engine truncated, or --model ssmca",
             ),
             (Engine::Gibbs, _) => return Ok(()),
+            (Engine::Factored, _) if self.model != ModelKind::Gsc => (
+                "only spike-and-slab latents that add up have a factored posterior here",
+                "--engine factored",
+                "use --model gsc, or --engine truncated",
+            ),
+            (Engine::Factored, _) if self.slab == Some(SlabForm::Full) => (
+                "a factored posterior has no place for slabs that depend on each other",
+                "--slab full",
+                "use a diagonal slab, or --engine truncated",
+            ),
+            (Engine::Factored, _) if self.batch.is_some_and(|batch| batch > 0) => (
+                "the factored posterior of every point goes on from the iteration before, so all points are seen in each",
+                "--batch",
+                "leave it away, or use --engine truncated",
+            ),
+            (Engine::Factored, _) if self.temperature.is_some_and(|ends| ends != (1.0, 1.0)) => (
+                "factored posteriors are not tempered",
+                "--temperature",
+                "leave it away, or use --engine truncated",
+            ),
+            (Engine::Factored, _) if self.cut == Some(Switch::On) => (
+                "factored posteriors have any number of latents on",
+                "--cut on",
+                "leave it away, or use --engine truncated",
+            ),
+            (Engine::Factored, _) if self.precision == Precision::F32 => (
+                "factored posteriors are computed in 64-bit numbers",
+                "--precision f32",
+                "leave it away, or use --engine truncated",
+            ),
             _ if self.model.kind().is_sampled() => {
                 ("the states of this kind of model cannot be listed", "--engine", "use --engine gibbs")
             }
