@@ -8,6 +8,7 @@ use super::choose::{Candidate, Prefer, choose};
 use super::e_step::{Poor, Task};
 use super::ending::{Best, is_stale, margin, still_climbs};
 use super::factored;
+use super::gp_select::Selector;
 use super::init::{Scene, init, raise};
 use super::m_step::{Guard, Update, Warning, m_step};
 use super::points::Points;
@@ -73,6 +74,9 @@ pub struct Start {
     /// Posterior means of all points, from which the factored E-step goes on. (N x H)
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub means: Vec<f64>,
+    /// What learned selection goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<Selector>,
     /// F per point (of held-out points where there are any) of what is kept, of the points that count: those that are left out would decide alone, being explained by no
     /// start, and the worse the less noise it has left.
     pub merit: Option<f64>,
@@ -302,6 +306,12 @@ impl State {
                 settings::Engine::Factored => {
                     factored::e_step(&now.parameters, &mut now.means, points, threads)?
                 }
+                _ if settings.gp.is_some() => {
+                    let begin = || Selector::new(settings, now.number, points.len());
+                    let place = (now.number, iteration);
+                    let selector = now.selector.get_or_insert_with(begin);
+                    selector.e_step(settings, &now.parameters, &how, place, points, threads)?
+                }
                 _ => e_step(settings, &now.parameters, &how, points, threads)?.0,
             };
             push(&mut now.history, statistics.free_energy);
@@ -448,6 +458,7 @@ fn begin(mut parameters: Parameters, data: &Data, number: usize) -> Start {
         notes: Vec::new(),
         sums: None,
         means: Vec::new(),
+        selector: None,
         merit: None,
         finished: false,
     }

@@ -70,6 +70,46 @@ impl Plan {
         Err(Error::input(what, place, advice))
     }
 
+    /// Refuses learned selection where there is nothing to select or no way to learn it.
+    pub(super) fn check_selection(&self, engine: Engine) -> Result<()> {
+        let of_kernel = [
+            (self.kernel.is_some(), "--kernel"),
+            (self.kernel_every.is_some(), "--kernel-every"),
+            (self.kernel_rank.is_some(), "--kernel-rank"),
+        ];
+        let given = of_kernel.iter().find(|(given, _)| *given);
+        let (what, place, advice) = match (self.gp(), given) {
+            (None, Some((_, flag))) => (
+                "there is no kernel without learned selection",
+                *flag,
+                "add --selection gp, or leave it away",
+            ),
+            (None, None) => return Ok(()),
+            _ if !matches!(self.model, ModelKind::Bsc | ModelKind::Gsc | ModelKind::Ssmca) => {
+                ("selection is learned for bsc, gsc and ssmca only", "--selection gp", "leave it away")
+            }
+            _ if !matches!(engine, Engine::Truncated | Engine::Gibbs) => (
+                "there is nothing to select: all latents are looked at",
+                "--selection gp",
+                "use --engine truncated with --selected and --max-active",
+            ),
+            _ if self.extra.is_some_and(|extra| extra > 0) => {
+                ("a tenth of the selected latents is random already", "--extra", "leave it away")
+            }
+            _ if self.slab == Some(SlabForm::Full) => {
+                ("selection is learned for diagonal slabs only", "--slab full", "use --slab diagonal")
+            }
+            _ if self.batch.is_some_and(|batch| batch > 0) => {
+                ("selection is learned from all points at once", "--batch", "leave it away")
+            }
+            _ if self.holdout.is_some() => {
+                ("points that are held out have no learned selection", "--holdout", "leave it away")
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::input(what, place, advice))
+    }
+
     /// Refuses what this kind of model does not have.
     pub(super) fn check_kind(&self) -> Result<()> {
         let kind = self.model.kind();
