@@ -131,7 +131,7 @@ pub(crate) fn gram_diagonal(parameters: &Parameters) -> Result<Vec<f64>> {
 }
 
 /// L^-1 W with L L^T = Sigma. (D x H, row-major)
-fn whitened(parameters: &Parameters) -> Result<Vec<f64>> {
+pub(crate) fn whitened(parameters: &Parameters) -> Result<Vec<f64>> {
     let (d, h) = (parameters.dims, parameters.latents);
     let mut whitened = parameters.dictionary.clone();
     match &parameters.noise {

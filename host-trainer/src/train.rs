@@ -5,6 +5,8 @@
 //! | [`points`] | data in memory or in files larger than it |
 //! | [`statistics`] | the sums over points that an M-step needs, and their merging |
 //! | [`mod@e_step`] | a chunk of points to statistics, through the core's inference |
+//! | [`factored`] | the same with latents taken as independent, the baseline of 000 |
+//! | [`gp_select`] | learned selection: which latents the E-step looks at |
 //! | [`mod@m_step`] | statistics to parameters |
 //! | [`kinds`] | what is special to each kind of model |
 //! | `schedule` | temperature, noise on the dictionary, points that are left out |
@@ -23,6 +25,8 @@
 pub mod choose;
 pub mod e_step;
 pub mod ending;
+pub mod factored;
+pub mod gp_select;
 pub mod init;
 pub mod kinds;
 pub mod m_step;

@@ -37,6 +37,10 @@ impl Case {
         self.json[key].as_f64().expect(key)
     }
 
+    pub fn nested(&self, key: &str, name: &str) -> Option<f64> {
+        self.json[key][name].as_f64()
+    }
+
     pub fn optional(&self, key: &str) -> Option<f64> {
         self.json[key].as_f64()
     }

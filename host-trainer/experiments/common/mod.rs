@@ -70,6 +70,11 @@ impl Arguments {
         self.path.as_deref().ok_or_else(|| Error::input("no data was given", "PATH", advice))
     }
 
+    /// The same where the experiment can do without.
+    pub fn given_path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
     /// How many threads to compute on.
     pub fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());

@@ -9,6 +9,7 @@
 
 mod job;
 mod lane;
+mod restricted;
 mod scatter;
 
 use super::points::Points;
@@ -24,6 +25,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use lane::Poor;
+pub use restricted::Sets;
 
 /// Points per matrix product, at most.
 pub const CHUNK: usize = 256;
@@ -47,6 +49,8 @@ pub struct Task<'a> {
     pub temperature: f64,
     /// Points with less evidence count in the free energy only.
     pub least_evidence: f64,
+    /// The latents of every point, where the model's own scores do not choose them.
+    pub sets: Option<Sets<'a>>,
 }
 
 /// Statistics of all points under the parameters, in `f64`.
@@ -63,7 +67,8 @@ impl<'a> Task<'a> {
     /// The posterior itself, of all points.
     pub fn new(parameters: &'a Parameters, options: &'a Options) -> Self {
         let engine = Engine::of_kind(parameters.kind.kind());
-        Self { parameters, options, engine, temperature: 1.0, least_evidence: f64::NEG_INFINITY }
+        let least_evidence = f64::NEG_INFINITY;
+        Self { parameters, options, engine, temperature: 1.0, least_evidence, sets: None }
     }
 
     /// Statistics of the points, and of every chunk the point explained worst.
@@ -79,6 +84,25 @@ impl<'a> Task<'a> {
             }
             Precision::F32 => {
                 self.run_in::<f32>(points, threads, Wanted::Statistics)?.finish(self.parameters)
+            }
+        })
+    }
+
+    /// Statistics of the points, and `<s>` of all of them. (N x H)
+    pub fn run_with_activities(
+        &self,
+        points: &mut Points,
+        threads: usize,
+        precision: Precision,
+    ) -> Result<(Statistics, Vec<f64>)> {
+        let wanted = Wanted::Activities;
+        let count = points.len();
+        Ok(match precision {
+            Precision::F64 => {
+                self.run_in::<f64>(points, threads, wanted)?.finish_with_activities(self.parameters, count)
+            }
+            Precision::F32 => {
+                self.run_in::<f32>(points, threads, wanted)?.finish_with_activities(self.parameters, count)
             }
         })
     }
@@ -161,6 +185,18 @@ impl<T: Scalar> Lanes<T> {
     fn evidences(self) -> Vec<f64> {
         let lanes = self.0.into_iter().map(|lane| lane.into_inner().unwrap_or_else(|l| l.into_inner()));
         lanes.flat_map(|lane| lane.evidences).collect()
+    }
+
+    fn finish_with_activities(mut self, parameters: &Parameters, points: usize) -> (Statistics, Vec<f64>) {
+        let h = parameters.latents;
+        let mut all = vec![0.0; points * h];
+        for lane in &mut self.0 {
+            let lane = lane.get_mut().unwrap_or_else(|broken| broken.into_inner());
+            for (first, rows) in &lane.activities {
+                all[first * h..][..rows.len()].copy_from_slice(rows);
+            }
+        }
+        (self.finish(parameters).0, all)
     }
 
     fn finish(self, parameters: &Parameters) -> (Statistics, Vec<Poor>) {

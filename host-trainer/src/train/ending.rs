@@ -51,6 +51,7 @@ impl Start {
         self.finished = true;
         self.merit = Some(merit);
         self.sums = None;
+        self.means = Vec::new();
         if let (Some(best), Some(value)) = (&self.best, value) {
             let each = |value: f64| value / points.max(1) as f64;
             let what = if settings.holdout > 0.0 { "held-out evidence" } else { "free energy" };

@@ -7,11 +7,13 @@
 use super::choose::{Candidate, Prefer, choose};
 use super::e_step::{Poor, Task};
 use super::ending::{Best, is_stale, margin, still_climbs};
+use super::factored;
+use super::gp_select::Selector;
 use super::init::{Scene, init, raise};
 use super::m_step::{Guard, Update, Warning, m_step};
 use super::points::Points;
 use super::schedule::threshold;
-use super::settings::Settings;
+use super::settings::{self, Settings};
 use super::statistics::Statistics;
 use super::stepwise;
 use super::weak::{Weak, give_to_sources};
@@ -76,6 +78,12 @@ pub struct Start {
     /// The decayed statistics of stepwise EM, once begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sums: Option<Statistics>,
+    /// Posterior means of all points, from which the factored E-step goes on. (N x H)
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub means: Vec<f64>,
+    /// What learned selection goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<Selector>,
     /// F per point (of held-out points where there are any) of what is kept, of the points that count: those that are left out would decide alone, being explained by no
     /// start, and the worse the less noise it has left.
     pub merit: Option<f64>,
@@ -309,7 +317,18 @@ impl State {
             let kept = settings.kept_at(iteration, &now.parameters.prior);
             let engine = settings.engine_at(now.number, iteration);
             let how = How { engine, temperature, kept, options: settings.options() };
-            let (statistics, _) = e_step(settings, &now.parameters, &how, points, threads)?;
+            let statistics = match settings.engine {
+                settings::Engine::Factored => {
+                    factored::e_step(&now.parameters, &mut now.means, points, threads)?
+                }
+                _ if settings.gp.is_some() => {
+                    let begin = || Selector::new(settings, now.number, points.len());
+                    let place = (now.number, iteration);
+                    let selector = now.selector.get_or_insert_with(begin);
+                    selector.e_step(settings, &now.parameters, &how, place, points, threads)?
+                }
+                _ => e_step(settings, &now.parameters, &how, points, threads)?.0,
+            };
             push(&mut now.history, statistics.free_energy);
             let free_energy = statistics.free_energy + offset;
             let comparable = temperature == 1.0 && (kept == 1.0 || held_out.is_some());
@@ -365,7 +384,10 @@ fn held_out(
     let options = settings.options();
     let engine = settings.engine_at(now.number, 0);
     let task = Task { engine, ..Task::new(&now.parameters, &options) };
-    let sum: f64 = task.evidences(points, threads, settings.precision)?.iter().sum();
+    let sum: f64 = match settings.engine {
+        settings::Engine::Factored => factored::free_energy(&now.parameters, points, threads)?,
+        _ => task.evidences(points, threads, settings.precision)?.iter().sum(),
+    };
     Ok(Some(HeldOut { sum: sum + log_det * points.len() as f64, points: points.len() }))
 }
 
@@ -455,6 +477,8 @@ fn begin(mut parameters: Parameters, data: &Data, number: usize, anneals: bool) 
         anneals,
         is_whole: false,
         sums: None,
+        means: Vec::new(),
+        selector: None,
         merit: None,
         finished: false,
     }

@@ -21,7 +21,7 @@ const KEPT: f64 = 0.9;
 impl Settings {
     /// Whether iterations differ, by a schedule or by chance, so that a small change of the free energy says nothing.
     pub fn wavers(&self) -> bool {
-        self.is_scheduled() || self.engine == Engine::Gibbs
+        self.is_scheduled() || self.engine == Engine::Gibbs || self.gp.is_some()
     }
 
     /// Whether iterations differ by a schedule, which must be gone through to its end.

@@ -1,6 +1,7 @@
 //! What a run shall do; the part of it that decides the result is written beside every model.
 
 use super::choose::Prefer;
+use super::gp_select::GpSelect;
 use super::kinds;
 use super::m_step::{Guard, Learned, Update};
 use super::weak::Weak;
@@ -46,6 +47,8 @@ pub enum Engine {
     Truncated,
     /// Draws of the --selected most promising latents, any number of them on
     Gibbs,
+    /// None: latents are taken as independent, a baseline that is fast and biased (gsc only)
+    Factored,
 }
 
 /// Which states of a point the truncated E-step keeps.
@@ -140,6 +143,9 @@ pub struct Settings {
     pub chains: u32,
     /// How many of the selected latents are chosen at random, likewise.
     pub extra: u16,
+    /// How selection is learned, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gp: Option<GpSelect>,
     /// Form of the noise.
     pub noise: NoiseForm,
     /// Form of the slab.
@@ -219,6 +225,7 @@ impl Settings {
             sweeps: 50,
             chains: 1,
             extra: 0,
+            gp: None,
             noise: NoiseForm::Shared,
             slab: if has_slab { SlabForm::Diagonal } else { SlabForm::Unit },
             prior: training.prior,

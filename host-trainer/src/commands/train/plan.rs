@@ -4,9 +4,11 @@ mod adopt;
 mod checks;
 
 use crate::commands::framing::Switch;
+use crate::gp::KernelName;
 use crate::parameters::ModelKind;
 use crate::prepare::{Options, check_truncation};
 use crate::train::Prefer;
+use crate::train::gp_select::{GpSelect, SelectionForm};
 use crate::train::kinds::{self, Sums};
 use crate::train::settings::{
     Engine, Fixed, InitForm, NoiseForm, Precision, PriorForm, Rule, Settings, SlabForm, StatesForm,
@@ -65,6 +67,18 @@ pub(super) struct Plan {
     /// How many of the selected latents are chosen at random, for --engine gibbs [default: 0]
     #[arg(long, value_name = "COUNT")]
     extra: Option<u16>,
+    /// How the latents of a point are selected [default: score]
+    #[arg(long, value_enum)]
+    selection: Option<SelectionForm>,
+    /// What selection is learned with, for --selection gp [default: sum]
+    #[arg(long, value_enum)]
+    kernel: Option<KernelName>,
+    /// Iterations between two fits of the kernel, for --selection gp [default: 10]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    kernel_every: Option<u32>,
+    /// Rank of the kernel matrix, for --selection gp: memory and time grow with N times this [default: 200]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    kernel_rank: Option<u32>,
     /// Do not keep the states with one latent on for latents that were not selected
     #[arg(long)]
     no_singletons: bool,
@@ -159,6 +173,16 @@ impl Plan {
         self.latents.into()
     }
 
+    /// How selection is learned, where it is asked for.
+    fn gp(&self) -> Option<GpSelect> {
+        let by_default = GpSelect::new(self.kernel.unwrap_or(KernelName::Sum));
+        (self.selection == Some(SelectionForm::Gp)).then(|| GpSelect {
+            every: self.kernel_every.map_or(by_default.every, |every| every as usize),
+            rank: self.kernel_rank.map_or(by_default.rank, |rank| rank as usize),
+            ..by_default
+        })
+    }
+
     /// What to do with this many points of so many dimensions, 0 where that is not known yet; those of a transform, of so many
     /// channels, are a mixture that is sparse.
     pub fn settings(&self, points: usize, dims: usize, transform: Option<usize>) -> Result<Settings> {
@@ -182,11 +206,13 @@ impl Plan {
         let sampled = self.model.kind().is_sampled();
         let engine = self.engine.unwrap_or(if sampled { Engine::Gibbs } else { by_size });
         self.check_engine(engine)?;
+        self.check_selection(engine)?;
         let slab = self.slab.unwrap_or(if is_transform { SlabForm::Unit } else { by_default.slab });
         // Where latents are more than dimensions, their scores alone tell little.
         let wants_search = engine == Engine::Truncated
             && self.model == ModelKind::Gsc
             && slab != SlabForm::Full
+            && self.gp().is_none()
             && is_open
             && !self.no_singletons
             && latents > dims.max(PLAIN_UP_TO)
@@ -195,7 +221,7 @@ impl Plan {
             self.states.unwrap_or(if wants_search { StatesForm::Adaptive } else { StatesForm::Subsets });
         self.check_states(states, engine, slab)?;
         let (selected, max_active) = match engine {
-            Engine::Truncated | Engine::Gibbs => {
+            Engine::Truncated | Engine::Gibbs | Engine::Factored => {
                 // Where a state costs D, fewer of them.
                 let (few, least) = match states {
                     StatesForm::Adaptive => (Options::CANDIDATES, Options::ACTIVE),
@@ -216,7 +242,8 @@ impl Plan {
             Engine::Exact => (latents, latents),
         };
         // Cooling down is done on all points.
-        let automatic = || if has_slab { automatic_batch(engine, states, latents, points) } else { 0 };
+        let stepwise = has_slab && self.gp().is_none();
+        let automatic = || if stepwise { automatic_batch(engine, states, latents, points) } else { 0 };
         let batch = self.batch.unwrap_or_else(automatic);
         let mut fixed = self.fix.clone();
         if self.fix_slab && !fixed.contains(&Fixed::Slab) {
@@ -225,12 +252,13 @@ impl Plan {
         let settings = Settings {
             selected,
             max_active,
-            singletons: !self.no_singletons,
+            singletons: !self.no_singletons && self.gp().is_none(),
             engine,
             states,
             sweeps: self.sweeps.unwrap_or(by_default.sweeps),
             chains: self.chains.unwrap_or(by_default.chains),
             extra: self.extra.unwrap_or(by_default.extra),
+            gp: self.gp(),
             noise,
             // Coefficients have no mean, and W takes the scale.
             slab,
@@ -298,7 +326,7 @@ impl Plan {
 /// points that the M-step, H^2 (H + D) operations, does not cost more than they do; 5 steps at least. With adaptive states ten steps
 /// are enough, and the M-step has H^2 D operations.
 fn automatic_batch(engine: Engine, states: StatesForm, latents: usize, points: usize) -> usize {
-    if engine == Engine::Exact || latents <= PLAIN_UP_TO || points < PLAIN_BELOW {
+    if matches!(engine, Engine::Exact | Engine::Factored) || latents <= PLAIN_UP_TO || points < PLAIN_BELOW {
         return 0;
     }
     if states == StatesForm::Adaptive {

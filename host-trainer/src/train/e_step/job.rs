@@ -2,7 +2,7 @@
 
 use super::super::kinds::mca::Strengths;
 use super::super::kinds::{self, Sums};
-use super::Task;
+use super::{Sets, Task};
 use crate::Result;
 use crate::linalg::{pack, transposed};
 use crate::parameters::{NoiseCov, Parameters, SlabCov};
@@ -21,6 +21,8 @@ impl Scalar for f64 {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Statistics,
+    /// Statistics, and `<s>` of every point.
+    Activities,
     Evidences,
 }
 
@@ -38,6 +40,7 @@ pub(super) struct Job<'a, T> {
     pub wanted: Wanted,
     pub engine: Engine,
     pub least_evidence: f64,
+    pub sets: Option<Sets<'a>>,
     pub prepared: Prepared<T>,
     /// W in panels.
     pub dictionary: Vec<T>,
@@ -48,12 +51,13 @@ pub(super) struct Job<'a, T> {
 
 impl<'a, T: Scalar> Job<'a, T> {
     pub fn new(task: &Task<'a>, wanted: Wanted) -> Result<Self> {
-        let Task { parameters, options, engine, temperature, least_evidence } = *task;
+        let Task { parameters, options, engine, temperature, least_evidence, sets } = *task;
         Ok(Self {
             parameters,
             wanted,
             engine,
             least_evidence,
+            sets,
             prepared: Prepared::tempered(parameters, options, temperature)?,
             dictionary: pack(&parameters.dictionary, parameters.dims, parameters.latents),
             weigh: Weigh::new(&parameters.noise.scaled(temperature), parameters.dims)?,

@@ -4,6 +4,7 @@ use super::super::kinds::mca::Shares;
 use super::super::kinds::ssmca::Drawn;
 use super::super::statistics::Statistics;
 use super::job::{Job, Scalar, Seen, Wanted};
+use super::restricted::Restricted;
 use super::scatter::{add_products, add_selected_products};
 use crate::linalg::{product, transposed};
 use crate::parameters::Parameters;
@@ -12,7 +13,7 @@ use spikelet::gibbs::Draw;
 use spikelet::model::States;
 use spikelet::{Detail, Inference};
 
-const ADVICE: &str = "remove the point, subtract the mean of the data, or use --precision f64";
+pub(super) const ADVICE: &str = "remove the point, subtract the mean of the data, or use --precision f64";
 
 /// One in so many points is told to be explained badly, with adaptive states.
 const ONE_IN: usize = 16;
@@ -33,6 +34,9 @@ pub(super) struct Lane<T> {
     pub poor: Vec<Poor>,
     /// Of every point, where these are wanted.
     pub evidences: Vec<f64>,
+    /// The number of the first point of every chunk, and `<s>` of its points, where these are wanted. (points x H)
+    pub activities: Vec<(usize, Vec<f64>)>,
+    restricted: Restricted<T>,
     memory: Vec<T>,
     sample: Vec<T>,
     weighted: Vec<T>,
@@ -56,7 +60,22 @@ impl<T: Scalar> Lane<T> {
         let [evidences, counted] = [(); 2].map(|()| Vec::new());
         let poor = Vec::new();
         let drawn = Drawn::default();
-        Self { sums, poor, evidences, memory, sample, weighted, projection, counted, drawn, cross, worst }
+        let (activities, restricted) = (Vec::new(), Restricted::default());
+        Self {
+            sums,
+            poor,
+            evidences,
+            activities,
+            restricted,
+            memory,
+            sample,
+            weighted,
+            projection,
+            counted,
+            drawn,
+            cross,
+            worst,
+        }
     }
 
     /// Adds a chunk of points, the first of which is number `first`.
@@ -74,24 +93,43 @@ impl<T: Scalar> Lane<T> {
         // Searches are cheap, and their schedule replaces more latents.
         let most = if searches { (chunk.len() / d / ONE_IN).max(1) } else { 1 };
         self.worst.clear();
+        let mut activities = Vec::new();
         self.counted.clear();
         for (i, (sample, u)) in self.sample.chunks_exact(d).zip(self.weighted.chunks_exact(d)).enumerate() {
             let energy: f64 = sample.iter().zip(u).map(|(y, u)| y.to_f64() * u.to_f64()).sum();
             let refused = |error| Error::input(error, format_args!("point {}", first + i), ADVICE);
             let (y, b) = (&chunk[i * d..][..d], &self.projection[i * h..][..h]);
-            inference.projected(sample, b, T::from_f64(energy)).map_err(refused)?;
-            inference.select();
             self.drawn.clear();
             let keep = |draw: Draw<'_, T>| {
                 if let Seen::Draws(w) = &job.seen {
                     self.drawn.add(w, &draw, y);
                 }
             };
-            let estimate = inference.draw(keep).map_err(refused)?;
+            let estimate = match job.sets {
+                Some(sets) => {
+                    let (latents, energy) = (sets.of(first + i), T::from_f64(energy));
+                    self.restricted.infer(
+                        job,
+                        &model,
+                        latents,
+                        (first + i, sample, b, energy),
+                        detail,
+                        keep,
+                    )?
+                }
+                None => {
+                    inference.projected(sample, b, T::from_f64(energy)).map_err(refused)?;
+                    inference.select();
+                    inference.draw(keep).map_err(refused)?
+                }
+            };
             let evidence = estimate.evidence.to_f64();
             if job.wanted == Wanted::Evidences {
                 self.evidences.push(evidence);
                 continue;
+            }
+            if job.wanted == Wanted::Activities {
+                activities.extend(estimate.activity.iter().map(|s| s.to_f64()));
             }
             self.sums.free_energy += evidence;
             if evidence < job.least_evidence {
@@ -126,6 +164,9 @@ impl<T: Scalar> Lane<T> {
             }
         }
 
+        if job.wanted == Wanted::Activities {
+            self.activities.push((first, activities));
+        }
         if !self.counted.is_empty() {
             self.sums.add_power(&self.counted, d);
             for (evidence, point, mean) in &self.worst {

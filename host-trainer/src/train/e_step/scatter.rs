@@ -131,7 +131,7 @@ impl Statistics {
     }
 
     /// Adds y y^T of these points, or as much of it as the noise needs.
-    pub(super) fn add_power(&mut self, chunk: &[f64], d: usize) {
+    pub(in super::super) fn add_power(&mut self, chunk: &[f64], d: usize) {
         let n = chunk.len() / d;
         if self.power.len() == d * d && d > 1 {
             let power = MatMut::from_row_major_slice_mut(&mut self.power, d, d);

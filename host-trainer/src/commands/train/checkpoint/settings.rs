@@ -4,13 +4,14 @@ use crate::train::Settings;
 use serde_json::Value;
 
 /// Flags that are not called like the setting; `schedule` and `iterations` may differ.
-const FLAGS: [(&str, &str); 8] = [
+const FLAGS: [(&str, &str); 9] = [
     ("first_prior", "pi"),
     ("first_noise", "sigma2"),
     ("first_mean", "mu"),
     ("first_spread", "psi2"),
     ("fixed", "fix"),
     ("singletons", "no-singletons"),
+    ("gp", "selection"),
     ("schedule", ""),
     ("iterations", ""),
 ];

@@ -63,7 +63,7 @@ impl Plan {
                 self.extra = self.extra.or(Some(settings.extra));
             }
         }
-        self.no_singletons |= !settings.singletons;
+        self.no_singletons |= !settings.singletons && settings.gp.is_none();
         self.prior = self.prior.or(Some(settings.prior));
         self.cut = self.cut.or(Some(if settings.cut { Switch::On } else { Switch::Off }));
         self.weak = self.weak.or(Some(settings.weak));

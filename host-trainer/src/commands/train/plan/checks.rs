@@ -1,10 +1,10 @@
 //! What is wrong with flags, before any data is read.
 
-use super::Plan;
+use super::{Plan, Switch};
 use crate::parameters::ModelKind;
 use crate::train::Prefer;
 use crate::train::kinds::{self, Sums};
-use crate::train::settings::{Engine, NoiseForm, SlabForm, StatesForm};
+use crate::train::settings::{Engine, NoiseForm, Precision, SlabForm, StatesForm};
 use crate::train::weak::Weak;
 use crate::{Error, Result};
 
@@ -29,6 +29,36 @@ impl Plan {
                 "use --engine truncated, or --model ssmca",
             ),
             (Engine::Gibbs, _) => return Ok(()),
+            (Engine::Factored, _) if self.model != ModelKind::Gsc => (
+                "only spike-and-slab latents that add up have a factored posterior here",
+                "--engine factored",
+                "use --model gsc, or --engine truncated",
+            ),
+            (Engine::Factored, _) if self.slab == Some(SlabForm::Full) => (
+                "a factored posterior has no place for slabs that depend on each other",
+                "--slab full",
+                "use a diagonal slab, or --engine truncated",
+            ),
+            (Engine::Factored, _) if self.batch.is_some_and(|batch| batch > 0) => (
+                "the factored posterior of every point goes on from the iteration before, so all points are seen in each",
+                "--batch",
+                "leave it away, or use --engine truncated",
+            ),
+            (Engine::Factored, _) if self.temperature.is_some_and(|ends| ends != (1.0, 1.0)) => (
+                "factored posteriors are not tempered",
+                "--temperature",
+                "leave it away, or use --engine truncated",
+            ),
+            (Engine::Factored, _) if self.cut == Some(Switch::On) => (
+                "factored posteriors have any number of latents on",
+                "--cut on",
+                "leave it away, or use --engine truncated",
+            ),
+            (Engine::Factored, _) if self.precision == Precision::F32 => (
+                "factored posteriors are computed in 64-bit numbers",
+                "--precision f32",
+                "leave it away, or use --engine truncated",
+            ),
             _ if self.model.kind().is_sampled() => {
                 ("the states of this kind of model cannot be listed", "--engine", "use --engine gibbs")
             }
@@ -50,12 +80,55 @@ impl Plan {
             StatesForm::Adaptive if engine != Engine::Truncated => {
                 ("only a truncated engine searches for states", "add --engine truncated, or leave it away")
             }
+            StatesForm::Adaptive if self.gp().is_some() => {
+                ("a search for states needs no learned selection", "leave one of both away")
+            }
             StatesForm::Adaptive if slab == SlabForm::Full => {
                 ("a slab with correlations has no search", "use --slab diagonal, or leave it away")
             }
             StatesForm::Adaptive => return Ok(()),
         };
         Err(Error::input(what, "--states adaptive", advice))
+    }
+
+    /// Refuses learned selection where there is nothing to select or no way to learn it.
+    pub(super) fn check_selection(&self, engine: Engine) -> Result<()> {
+        let of_kernel = [
+            (self.kernel.is_some(), "--kernel"),
+            (self.kernel_every.is_some(), "--kernel-every"),
+            (self.kernel_rank.is_some(), "--kernel-rank"),
+        ];
+        let given = of_kernel.iter().find(|(given, _)| *given);
+        let (what, place, advice) = match (self.gp(), given) {
+            (None, Some((_, flag))) => (
+                "there is no kernel without learned selection",
+                *flag,
+                "add --selection gp, or leave it away",
+            ),
+            (None, None) => return Ok(()),
+            _ if !matches!(self.model, ModelKind::Bsc | ModelKind::Gsc | ModelKind::Ssmca) => {
+                ("selection is learned for bsc, gsc and ssmca only", "--selection gp", "leave it away")
+            }
+            _ if !matches!(engine, Engine::Truncated | Engine::Gibbs) => (
+                "there is nothing to select: all latents are looked at",
+                "--selection gp",
+                "use --engine truncated with --selected and --max-active",
+            ),
+            _ if self.extra.is_some_and(|extra| extra > 0) => {
+                ("a tenth of the selected latents is random already", "--extra", "leave it away")
+            }
+            _ if self.slab == Some(SlabForm::Full) => {
+                ("selection is learned for diagonal slabs only", "--slab full", "use --slab diagonal")
+            }
+            _ if self.batch.is_some_and(|batch| batch > 0) => {
+                ("selection is learned from all points at once", "--batch", "leave it away")
+            }
+            _ if self.holdout.is_some() => {
+                ("points that are held out have no learned selection", "--holdout", "leave it away")
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::input(what, place, advice))
     }
 
     /// Refuses what this kind of model does not have.

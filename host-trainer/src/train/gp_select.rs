@@ -1,0 +1,169 @@
+//! Learned selection, GP-select [004 ch. 4]: which latents a point is looked at with follows from regression of the posterior
+//! probabilities of the last iteration on the data ([`crate::gp`]), not from a score of the model.
+//!
+//! A point keeps the H' - ceil(H' / 10) latents of largest affinity and a few at random, so that no latent is lost for good. In
+//! the first iteration all are drawn at random. Hyperparameters are fitted every T* iterations. States have no latents but the
+//! selected ones on (no singletons): with singletons the model's own score would decide after all.
+
+use super::e_step::{Sets, Task};
+use super::points::Points;
+use super::run::How;
+use super::schedule::threshold;
+use super::settings::Settings;
+use super::statistics::Statistics;
+use crate::gp::{Factor, Kernel, KernelName, fit};
+use crate::parameters::Parameters;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use spikelet::rng::{self, Rng};
+
+/// One latent in so many is selected at random.
+const AT_RANDOM: usize = 10;
+
+/// Where the latents that a point is looked at with come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum SelectionForm {
+    /// The model's own score of each latent
+    Score,
+    /// Gaussian process regression of their probabilities on the data, learned along the way (bsc, gsc, ssmca)
+    Gp,
+}
+
+/// How selection is learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpSelect {
+    /// Parts of the kernel.
+    pub kernel: KernelName,
+    /// T*: iterations between two fits of its hyperparameters.
+    pub every: usize,
+    /// Q: pivots of the incomplete Cholesky factor, at most.
+    pub rank: usize,
+}
+
+impl GpSelect {
+    /// With the interval of the thesis.
+    pub fn new(kernel: KernelName) -> Self {
+        Self { kernel, every: 10, rank: 200 }
+    }
+}
+
+/// What a start has learned of selection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Selector {
+    /// The latents of every point. (N x H')
+    sets: Vec<u16>,
+    /// Where fits began, and where they are.
+    kernels: Option<(Kernel, Kernel)>,
+    /// The factor of the present kernel, made again where it is missing.
+    #[serde(skip)]
+    factor: Option<Factor>,
+}
+
+impl PartialEq for Selector {
+    /// The factor follows from the rest.
+    fn eq(&self, other: &Self) -> bool {
+        self.sets == other.sets && self.kernels == other.kernels
+    }
+}
+
+impl Selector {
+    /// All at random.
+    pub fn new(settings: &Settings, start: usize, points: usize) -> Self {
+        let mut sets = Vec::with_capacity(points * settings.selected);
+        for n in 0..points {
+            let mut rng = random(settings, start, 0, n);
+            complete(&mut sets, n * settings.selected, settings.selected, settings.latents, &mut rng);
+        }
+        Self { sets, kernels: None, factor: None }
+    }
+
+    /// The latents of every point. (N x H')
+    pub fn sets(&self) -> &[u16] {
+        &self.sets
+    }
+
+    /// The kernel as fitted last, once there is one.
+    pub fn kernel(&self) -> Option<&Kernel> {
+        self.kernels.as_ref().map(|(_, now)| now)
+    }
+
+    /// Statistics of all points over states of their selected latents, and the selection for the next iteration.
+    pub(super) fn e_step(
+        &mut self,
+        settings: &Settings,
+        parameters: &Parameters,
+        how: &How,
+        (start, iteration): (usize, usize),
+        points: &mut Points,
+        threads: usize,
+    ) -> Result<Statistics> {
+        let sets = Sets { latents: &self.sets, each: settings.selected };
+        let How { engine, temperature, kept, options } = *how;
+        let mut task = Task { engine, temperature, sets: Some(sets), ..Task::new(parameters, &options) };
+        if kept < 1.0 {
+            task.least_evidence = threshold(task.evidences(points, threads, settings.precision)?, kept);
+        }
+        let (statistics, activities) = task.run_with_activities(points, threads, settings.precision)?;
+        self.learn(settings, &activities, (start, iteration), points)?;
+        Ok(statistics)
+    }
+
+    /// Regresses these probabilities (N x H) on the points, and selects.
+    fn learn(
+        &mut self,
+        settings: &Settings,
+        activities: &[f64],
+        (start, iteration): (usize, usize),
+        points: &mut Points,
+    ) -> Result<()> {
+        let Some(learned) = settings.gp else { return Ok(()) };
+        let (n, d, h, each) = (points.len(), points.dims(), settings.latents, settings.selected);
+        let is_due = self.kernels.is_none() || iteration.is_multiple_of(learned.every);
+        if is_due || self.factor.is_none() {
+            let mut values = Vec::new();
+            points.read(0, n, &mut values)?;
+            if is_due {
+                let power = activities.iter().map(|s| s * s).sum::<f64>() / activities.len() as f64;
+                let begin = || Kernel::new(learned.kernel, &values, d, power);
+                let (first, now) = self.kernels.unwrap_or_else(|| (begin(), begin()));
+                self.kernels = Some((first, fit(now, &first, &values, d, activities, h)));
+            }
+            self.factor =
+                self.kernels.and_then(|(_, kernel)| Factor::new(kernel, &values, d, learned.rank.max(1)));
+        }
+        let Some(factor) = &self.factor else {
+            let what = "the kernel matrix of the selection is not positive definite";
+            return Err(Error::run(what, "--selection gp", "rescale the data, or use another --kernel"));
+        };
+        let affinities = factor.affinities(activities, h);
+        let sure = if each < h { each - each.div_ceil(AT_RANDOM) } else { each };
+        self.sets.clear();
+        let mut order: Vec<u16> = Vec::with_capacity(h);
+        for (n, affinity) in affinities.chunks_exact(h).enumerate() {
+            order.clear();
+            order.extend((0..h).map(|latent| latent as u16));
+            let affinity = |latent: &u16| affinity[usize::from(*latent)];
+            order.sort_by(|a, b| affinity(b).total_cmp(&affinity(a)).then(a.cmp(b)));
+            self.sets.extend_from_slice(&order[..sure]);
+            let mut rng = random(settings, start, iteration + 1, n);
+            complete(&mut self.sets, n * each, each, h, &mut rng);
+        }
+        Ok(())
+    }
+}
+
+/// Random numbers of one point in one iteration.
+fn random(settings: &Settings, start: usize, iteration: usize, point: usize) -> Rng {
+    let run = rng::mix(rng::mix(settings.seed, start as u64), !(iteration as u64));
+    Rng::new(rng::mix(run, point as u64))
+}
+
+/// Fills the last set, which begins at `first`, up to `each` latents with others at random.
+fn complete(sets: &mut Vec<u16>, first: usize, each: usize, latents: usize, rng: &mut Rng) {
+    let mut others: Vec<u16> =
+        (0..latents).map(|h| h as u16).filter(|latent| !sets[first..].contains(latent)).collect();
+    while sets.len() < first + each && !others.is_empty() {
+        let at = (rng.uniform::<f64>() * others.len() as f64) as usize;
+        sets.push(others.swap_remove(at.min(others.len() - 1)));
+    }
+}
