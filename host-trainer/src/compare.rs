@@ -8,6 +8,7 @@
 //! - How often both find the same most probable state.
 //! - How well W<s.z> explains the data, or the data without noise if that is known, in dB.
 
+use crate::data::Mosaic;
 use crate::metrics::snr_db;
 use crate::{Error, Result};
 use spikelet::math::Real;
@@ -24,6 +25,8 @@ pub struct Outputs {
     pub means: Vec<f32>,
     /// W<s.z>. (N x D)
     pub reconstruction: Vec<f32>,
+    /// How much each point counts where they overlap. (N)
+    pub weight: Vec<f32>,
 }
 
 /// Sums over points.
@@ -101,6 +104,7 @@ impl Comparison {
                 self.evidence[m] += found.evidence;
                 outputs[m].means.extend_from_slice(&found.means);
                 outputs[m].reconstruction.extend_from_slice(&found.reconstruction);
+                outputs[m].weight.push(found.weight);
             }
             self.signal += clean.iter().map(|y| y * y).sum::<f64>();
             self.kl += found[0].divergence(&found[1]);
@@ -119,6 +123,7 @@ struct Found {
     best: Vec<u16>,
     means: Vec<f32>,
     reconstruction: Vec<f32>,
+    weight: f32,
     evidence: f64,
 }
 
@@ -129,6 +134,8 @@ impl Found {
         self.activity = estimate.activity.to_vec();
         self.means = estimate.mean.to_vec();
         self.evidence = estimate.evidence.to_f64();
+        let variance = estimate.variance.to_vec();
+        self.weight = Mosaic::weight(inference.model(), &variance);
         self.reconstruction.resize(sample.len(), 0.0);
         inference.reconstruct(&mut self.reconstruction)?;
         self.states.clear();

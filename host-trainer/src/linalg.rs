@@ -46,8 +46,14 @@ pub(crate) fn unit(vector: &[f64]) -> Option<Vec<f64>> {
 
 /// The transpose of a row-major matrix with this many columns.
 pub(crate) fn transposed(matrix: &[f64], columns: usize) -> Vec<f64> {
-    let columns = columns.max(1);
-    (0..columns).flat_map(|j| matrix.iter().skip(j).step_by(columns).copied()).collect()
+    let rows = matrix.len() / columns.max(1);
+    let mut out = vec![0.0; matrix.len()];
+    for (i, row) in matrix.chunks_exact(columns.max(1)).enumerate() {
+        for (j, &value) in row.iter().enumerate() {
+            out[j * rows + i] = value;
+        }
+    }
+    out
 }
 
 /// Rows that [`product`] works on at a time: with a panel of doubles, as many sums as a processor has registers for.

@@ -271,7 +271,7 @@ impl Quantize {
             let clean = reference.as_ref().is_some_and(|kind| kind.clean).then_some(&truth[..]);
             let outputs = comparison.add(models, &chunk, clean, &path.display().to_string(), first)?;
             for (mosaic, output) in mosaics.iter_mut().flatten().zip(&outputs) {
-                mosaic.add(first, &output.reconstruction);
+                mosaic.add(first, &output.reconstruction, &output.weight);
             }
             if let Some(kind) = reference.as_ref().filter(|kind| kind.sources) {
                 for (tally, output) in tallies.iter_mut().zip(&outputs) {

@@ -43,6 +43,10 @@ default: it takes a step after every batch of points, finds its dictionary in a 
 latents that do nothing a new direction. Its free energies are sums over batches as they were met; only the
 last is that of the final model. --batch 0 asks for plain EM.
 
+Where latents are more than dimensions, the states of a point are found by search (--states adaptive), and the model that is written searches
+too. Unless most of the data's variance is in few directions, as in pictures, the first passes take five times the noise for
+granted and turn at most two latents on. --states subsets trains as the papers do.
+
 Latents that are on or off (bsc, nmf, mca) cool down first: posteriors are flat at a high temperature and sharpen as it falls,
 and only the dictionary is learned; noise and prior follow at the end. Points that need more than --max-active latents
 are left out in the last third. Their free energies are those of p(y, s)^(1/T); only the last is that of the model.

@@ -196,18 +196,40 @@ fn whitened_training_makes_a_model_of_raw_data() {
 #[test]
 fn the_default_batch_follows_the_size() {
     let desk = desk(1200);
-    for (flags, batch, init) in [
-        ("--latents 3", 0, "random"),
-        ("--latents 40", 100, "data"),
-        ("--latents 40 --batch 0", 0, "random"),
-        ("--latents 3 --batch 64 --init random", 64, "random"),
+    for (flags, batch, init, states) in [
+        ("--latents 3", 0, "random", "subsets"),
+        // More latents than dimensions: by search, in batches of a tenth.
+        ("--latents 40", 120, "data", "adaptive"),
+        ("--latents 40 --states subsets", 100, "data", "subsets"),
+        ("--latents 40 --selected 8", 100, "data", "subsets"),
+        ("--latents 40 --batch 0", 0, "random", "adaptive"),
+        ("--latents 3 --batch 64 --init random", 64, "random", "subsets"),
     ] {
         desk.good(&format!("train --model gsc {flags} --iterations 1 Y.npy --out m.spk"));
         let settings = &json(&desk, "m.json")["settings"];
         assert_eq!(
-            (&settings["batch"], &settings["init"]),
-            (&Value::from(batch), &Value::from(init)),
+            (&settings["batch"], &settings["init"], &settings["states"]),
+            (&Value::from(batch), &Value::from(init), &Value::from(states)),
             "{flags}"
         );
+        let told: Value = serde_json::from_str(&desk.good("inspect m.spk --json")).unwrap();
+        assert_eq!(told["state_source"], states, "{flags}");
+    }
+}
+
+/// A search is for gsc with a slab that has no correlations, by the truncated engine.
+#[test]
+fn searches_that_there_are_not_are_refused() {
+    let desk = desk(50);
+    for (flags, said) in [
+        ("--model bsc --latents 12", "use --model gsc"),
+        ("--model gsc --latents 3", "add --engine truncated"),
+        ("--model gsc --latents 12 --engine gibbs", "add --engine truncated"),
+        ("--model gsc --latents 12 --slab full", "use --slab diagonal"),
+    ] {
+        let line = format!("train {flags} --states adaptive Y.npy --out m.spk");
+        let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && error.contains(said), "{error}");
     }
 }

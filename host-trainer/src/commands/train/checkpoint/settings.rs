@@ -27,7 +27,7 @@ pub(super) fn difference(written: &Settings, asked: &Settings) -> Option<String>
     keys.sort_unstable();
     keys.dedup();
     // What the user chooses first: most other defaults follow from these.
-    keys.sort_by_key(|key| !["model", "latents", "engine", "from"].contains(&key.as_str()));
+    keys.sort_by_key(|key| !["model", "latents", "engine", "states", "from"].contains(&key.as_str()));
     for key in keys {
         let flag = FLAGS.iter().find(|(setting, _)| setting == key).map_or(key.as_str(), |(_, flag)| flag);
         let (before, now) = (written.get(key), asked.get(key));
