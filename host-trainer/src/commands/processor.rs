@@ -4,6 +4,7 @@
 //! ones ([`crate::predict`]), of a stream with its transform or windows; cycles per instruction are an assumption, which `--cpi`
 //! replaces.
 
+use super::model_file::warn_of_rate;
 use crate::data::Source;
 use crate::predict::{CORES, Core, Prediction, Predictor};
 use crate::{Error, Result};
@@ -206,6 +207,7 @@ fn points(path: &Path, blob: &Blob<'_>) -> Result<Vec<Vec<f32>>> {
             format!("{all} points of {} dimensions do not fit the model, which has {dims}", source.dims());
         return Err(Error::input(what, path.display(), "choose data that the model was made for"));
     }
+    warn_of_rate(&source, blob);
     let taken = all.min(POINTS);
     let mut point = Vec::new();
     let read = (0..taken).map(|n| {

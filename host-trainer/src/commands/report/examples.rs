@@ -8,7 +8,7 @@ use super::cell::{Cells, Layer, largest};
 use super::digits::{count, fixed, number, percent};
 use super::page::{escaped, hint, paragraph, section};
 use crate::commands::engine::{self, Extra, Posteriors};
-use crate::commands::model_file::same_dims;
+use crate::commands::model_file::{same_dims, warn_of_rate};
 use crate::commands::output::Progress;
 use crate::compare::Comparison;
 use crate::data::Source;
@@ -50,6 +50,7 @@ impl Sample {
     pub fn read(path: &Path, blob: &Blob<'_>, model_name: &Path) -> Result<Self> {
         let mut source = Source::for_model(path, blob, 1)?;
         same_dims(&source, &blob.model(), model_name)?;
+        warn_of_rate(&source, blob);
         let all = source.points();
         if all == 0 {
             return Err(Error::input("there are no points", path.display(), "give at least one"));
