@@ -20,6 +20,7 @@ use crate::train::{Next, Points, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
 use from::Model;
+pub(super) use front_end::bins;
 use inside::Inside;
 use outputs::Outputs;
 use plan::Plan;

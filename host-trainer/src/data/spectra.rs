@@ -216,7 +216,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = |noise: f64, frequency: f32| {
             let mut rng = spikelet::rng::Rng::new(1);
-            let sample = |n: usize| if n / 500 % 3 == 0 { (frequency * n as f32).sin() } else { 0.0 };
+            // A smooth envelope: clicks would fill the band.
+            let envelope = |n: usize| (0.004 * n as f32).sin().max(0.0).powi(6);
+            let sample = |n: usize| envelope(n) * (frequency * n as f32).sin();
             let noisy = |n| sample(n) + (noise * rng.normal::<f64>()) as f32;
             let path = folder.path().join("tone.wav");
             write_wav(&path, 8000, 1, &(0..16000).map(noisy).collect::<Vec<f32>>()).unwrap();
