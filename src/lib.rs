@@ -70,6 +70,8 @@ pub mod spatial;
 
 pub mod cost;
 
+pub mod guide;
+
 #[doc(hidden)]
 pub mod doc;
 

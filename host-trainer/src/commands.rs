@@ -6,6 +6,7 @@
 //! points, as flags), `engine` (points
 //! through the core), `streaming` (recordings through it), `inferring` and `sampling` (its settings as flags), `processor` (what cores take), `results` (the arrays they make), `sanity` (data that cannot be meant), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
 
+mod advise;
 mod demo;
 mod denoise;
 mod engine;
@@ -58,6 +59,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Advise(advise::Advise),
     Import(import::Import),
     Train(train::Train),
     Infer(infer::Infer),
@@ -75,6 +77,7 @@ enum Command {
 impl Command {
     fn run(self) -> crate::Result<()> {
         match self {
+            Self::Advise(command) => command.run(),
             Self::Import(command) => command.run(),
             Self::Train(command) => command.run(),
             Self::Infer(command) => command.run(),

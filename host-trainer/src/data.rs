@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 pub use npy::{Array, read_array};
 pub use pieces::{Mosaic, Pieces};
 pub use sheet::{Kind as SheetKind, Sheet};
-pub use spectra::{Spectra, gains};
+pub use spectra::{Spectra, gains, used_bins};
 pub use write::{
     WavForm, check_wav, npy_f32, npy_f64, npy_i64, wav, write_npy_f32, write_npy_f64, write_npy_i64,
     write_wav,
@@ -202,6 +202,14 @@ impl Source {
     pub fn even_out(&mut self, gains: &[f32]) {
         if let Reader::Spectra(spectra) = &mut self.reader {
             spectra.even_out(gains);
+        }
+    }
+
+    /// Only coefficients of the lowest `used` bins of a transform are points; nothing changes for others.
+    pub fn leave_out(&mut self, used: usize) {
+        if let Reader::Spectra(spectra) = &mut self.reader {
+            spectra.leave_out(used);
+            self.points = spectra.len();
         }
     }
 

@@ -8,6 +8,7 @@ pub mod blob;
 pub mod commands;
 pub mod compare;
 pub mod data;
+pub mod delays;
 pub mod error;
 pub mod files;
 pub mod gp;

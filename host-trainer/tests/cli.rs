@@ -10,6 +10,8 @@ mod desk;
 mod eval;
 #[path = "cli/export.rs"]
 mod export;
+#[path = "cli/front_end.rs"]
+mod front_end;
 #[path = "cli/inspect.rs"]
 mod inspect;
 #[path = "cli/kinds.rs"]

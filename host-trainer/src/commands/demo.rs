@@ -4,6 +4,7 @@ mod sounds;
 
 use super::model_file::ModelFile;
 use super::output::{Folder, print};
+use super::processor::share;
 use super::separate::{Matched, Truth};
 use super::{Cli, streaming};
 use crate::data::{Points, Source, WavForm, wav, write_wav};
@@ -75,7 +76,8 @@ impl Demo {
         if !truths.is_empty() {
             print(&comparison(&folder, &mixture, &truths)?)?;
         }
-        print(&self.next_steps(&mixture, !truths.is_empty()))
+        let target = Target::of(&folder.file("model-i16.spk"))?;
+        print(&self.next_steps(&mixture, !truths.is_empty(), &target))
     }
 
     /// Makes sounds and mixture, and writes them.
@@ -101,16 +103,20 @@ impl Demo {
         Ok(truths)
     }
 
-    fn next_steps(&self, mixture: &str, has_truth: bool) -> String {
+    fn next_steps(&self, mixture: &str, has_truth: bool, target: &Target) -> String {
+        let Target { core, mcpu, load } = target;
         let folder = self.out_dir.display();
         let beside = if has_truth { format!(", beside {folder}/true-*.wav") } else { String::new() };
         format!(
             "
 Listen to {mixture}, then to {folder}/separated/*.wav{beside}. Look at {folder}/report.html.
 
-On the device: build the library for your core (here a Cortex-M4F), and link it with your program:
+{load}
+
+On the device: build the library for your core (here a {core}), and link it with your program:
+  rustup target add thumbv7em-none-eabihf
   cargo rustc -p spikelet-ffi --profile firmware --target thumbv7em-none-eabihf --crate-type staticlib
-  arm-none-eabi-gcc -mcpu=cortex-m4 -mfloat-abi=hard -Iinclude -I{folder} main.c \\
+  arm-none-eabi-gcc -mcpu={mcpu} -mfloat-abi=hard -Iinclude -I{folder} main.c \\
       target/thumbv7em-none-eabihf/firmware/libspikelet_ffi.a
 In main.c:
   #include \"spikelet.h\"
@@ -120,6 +126,41 @@ In main.c:
   spk_stream_process_i16(stream, microphones, sources, samples);                  /* every block */
 "
         )
+    }
+}
+
+/// Processors that the demo is for, the slower first: the first that runs the model in real time is advised.
+const TARGETS: [(&str, &str, &str, f64); 2] =
+    [("m4f", "Cortex-M4F", "cortex-m4", 168e6), ("m7", "Cortex-M7", "cortex-m7", 480e6)];
+
+/// The processor that the model is for.
+struct Target {
+    core: &'static str,
+    mcpu: &'static str,
+    /// What it takes of it, in words.
+    load: String,
+}
+
+impl Target {
+    fn of(path: &Path) -> Result<Self> {
+        let file = ModelFile::read(path)?;
+        let blob = file.blob()?;
+        let mut text = String::new();
+        for (number, (short, core, mcpu, clock)) in TARGETS.into_iter().enumerate() {
+            let [share, worst] = share(&blob, short, clock)?;
+            text += &format!(
+                "{}{core} at {} MHz: {:.0} % of the processor, {:.0} % if every sample were the worst{}.",
+                if number == 0 { "" } else { " " },
+                clock / 1e6,
+                100.0 * share,
+                100.0 * worst,
+                if worst > 1.0 { ", so not in real time" } else { "" }
+            );
+            if worst <= 1.0 || number + 1 == TARGETS.len() {
+                return Ok(Self { core, mcpu, load: text });
+            }
+        }
+        Err(Error::run("there is no processor to advise", "the demo", "report this as a bug"))
     }
 }
 
@@ -139,12 +180,16 @@ fn check(path: &Path) -> Result<()> {
 }
 
 /// Runs a command as if it had been typed, and shows it.
-fn step(words: &[&str]) -> Result<()> {
-    let line: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    print(&format!("\n$ spikelet {}\n", line.join(" ")))?;
+pub(super) fn step(words: &[&str]) -> Result<()> {
+    print(&format!("\n$ spikelet {}\n", line(words)))?;
     let cli = Cli::try_parse_from(["spikelet"].iter().chain(words))
-        .map_err(|error| Error::run(error, "the demo", "report this as a bug"))?;
+        .map_err(|error| Error::run(error, "a command of ours", "report this as a bug"))?;
     cli.command.run()
+}
+
+/// Words as a line for the shell.
+pub(super) fn line(words: &[impl AsRef<str>]) -> String {
+    words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
 /// A word for the shell.

@@ -5,7 +5,7 @@
 
 use super::engine::{self, Extra};
 use super::inferring::Inferring;
-use super::model_file::{ModelFile, same_dims};
+use super::model_file::{ModelFile, same_dims, warn_of_rate};
 use super::output::{Progress, print, refuse_overwriting};
 use crate::data::{Mosaic, Points, Sheet, Source, write_npy_f32, write_wav};
 use crate::files;
@@ -70,6 +70,7 @@ impl Denoise {
         }
         let source = Source::for_model(&self.data, &blob, self.step as usize)?;
         same_dims(&source, &model, &self.model)?;
+        warn_of_rate(&source, &blob);
         let (text, points) = match source.pieces().is_some() {
             true => self.sheet(model, engine, frame.as_ref(), source)?,
             false => self.points(model, engine, source)?,

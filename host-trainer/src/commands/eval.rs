@@ -10,7 +10,7 @@ mod tally;
 use super::engine;
 use super::given::matrix;
 use super::inferring::Inferring;
-use super::model_file::{ModelFile, same_dims};
+use super::model_file::{ModelFile, same_dims, warn_of_rate};
 use super::output::{Progress, print};
 use super::sanity::Survey;
 use crate::data::{Mosaic, Source};
@@ -104,6 +104,7 @@ impl Eval {
         let frame = blob.frame();
         let mut source = Source::for_model(&self.data, &blob, 1)?;
         same_dims(&source, &model, &self.model)?;
+        warn_of_rate(&source, &blob);
         let mut reference = match &self.reference {
             Some(path) => Some(Reference::open(
                 path,

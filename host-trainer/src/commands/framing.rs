@@ -18,6 +18,8 @@ pub(super) enum Switch {
 pub(super) enum TransformName {
     /// Modified discrete cosine transform
     Mdct,
+    /// No transform: every sample of all channels is a point
+    None,
 }
 
 #[derive(Debug, clap::Args)]
@@ -33,13 +35,13 @@ pub(super) struct Framing {
     #[arg(long, value_name = "SAMPLES", requires = "frame")]
     hop: Option<u32>,
     /// Points are the coefficients of recordings in a lapped transform, one bin of all channels each: for sound, which is
-    /// sparse in frequency, so that there may be more sources than microphones
+    /// sparse in frequency, so that there may be more sources than microphones [default for recordings of several channels: mdct]
     #[arg(long, value_enum, conflicts_with_all = ["patch", "frame", "remove_mean"])]
     transform: Option<TransformName>,
     /// Bins of the transform, a power of two from 16 to 2048; longer ones tell steady tones apart better, shorter ones what
-    /// is short. A stream is late by twice as many samples
-    #[arg(long, value_name = "COUNT", requires = "transform", default_value_t = 256)]
-    bins: u32,
+    /// is short. A stream is late by twice as many samples [default: 32 ms of the recording, 256 at 8 kHz]
+    #[arg(long, value_name = "COUNT", requires = "transform")]
+    bins: Option<u32>,
     /// Take the mean off every patch or window, and put it back after inference [default: on for patches with gsc and
     /// bsc, else off]
     #[arg(long, value_enum)]
@@ -53,10 +55,25 @@ impl Framing {
     }
 
     /// The frame for this kind of model; `None` when every sample, or every row of a file, is a point. A transform needs to
-    /// know how many channels there are.
-    pub fn frame(&self, kind: ModelKind, channels: impl FnOnce() -> Result<usize>) -> Result<Option<Frame>> {
-        if self.transform.is_some() {
-            return self.transform(kind, channels).map(Some);
+    /// know how many channels there are, and how many bins unless a flag says so.
+    pub fn frame(
+        &self,
+        kind: ModelKind,
+        bins: u32,
+        channels: impl FnOnce() -> Result<usize>,
+    ) -> Result<Option<Frame>> {
+        match self.transform {
+            Some(TransformName::Mdct) => {
+                return self.transform(kind, self.bins.unwrap_or(bins), channels).map(Some);
+            }
+            Some(TransformName::None) if self.bins.is_some() => {
+                return Err(Error::input(
+                    "there is no transform",
+                    "--bins",
+                    "say --transform mdct, or leave it away",
+                ));
+            }
+            _ => {}
         }
         let form = match (self.patch, self.frame) {
             (Some((width, height)), _) => Form::Patches { width, height },
@@ -84,8 +101,12 @@ impl Framing {
         Ok(Some(Frame { form, rate: 0, centred }))
     }
 
-    fn transform(&self, kind: ModelKind, channels: impl FnOnce() -> Result<usize>) -> Result<Frame> {
-        let bins = self.bins;
+    fn transform(
+        &self,
+        kind: ModelKind,
+        bins: u32,
+        channels: impl FnOnce() -> Result<usize>,
+    ) -> Result<Frame> {
         if !bins.is_power_of_two() || !(Form::FEWEST_BINS..=Form::MOST_BINS).contains(&bins) {
             let what = format!("a transform cannot have {bins} bins");
             return Err(Error::input(what, "--bins", "choose 16, 32, 64, 128, 256, 512, 1024 or 2048"));

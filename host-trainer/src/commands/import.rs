@@ -106,7 +106,7 @@ impl Import {
                 format!("spikelet {} import of {file}", env!("CARGO_PKG_VERSION"))
             }
         };
-        let frame = self.framing.frame(kind, || Ok(parameters.dims))?;
+        let frame = self.framing.frame(kind, 256, || Ok(parameters.dims))?;
         frame.iter().try_for_each(|frame| frame_fits(frame, parameters.dims, &self.w))?;
         let about = About { provenance: &provenance, frame, ..About::default() };
         let bytes = build(&parameters, &options, about)?;

@@ -4,7 +4,7 @@
 
 use super::engine::{self, Extra};
 use super::inferring::Inferring;
-use super::model_file::{ModelFile, same_dims};
+use super::model_file::{ModelFile, same_dims, warn_of_rate};
 use super::output::{Folder, Progress, counted, print, refuse_overwriting};
 use super::results::{RESULTS, STATES};
 use super::sanity::Survey;
@@ -62,6 +62,7 @@ impl Infer {
         }
         let mut source = Source::for_model(&self.data, &blob, 1)?;
         same_dims(&source, &model, &self.model)?;
+        warn_of_rate(&source, &blob);
         let folder = Folder::create(&self.out_dir)?;
         let mut names = RESULTS.map(|result| result.name).to_vec();
         if self.write_states {

@@ -3,7 +3,7 @@
 //! In comes the path of a `.spk` file, out goes a checked [`Blob`]. Fails, naming the file, when it cannot be read or
 //! is no blob that this build can run.
 
-use super::output::counted;
+use super::output::{counted, warn};
 use crate::data::Source;
 use crate::{Error, Result};
 use spikelet::blob::{ALIGN, Blob, BlobError};
@@ -98,6 +98,18 @@ pub(super) fn same_dims(source: &Source, model: &Model<'_, f32>, name: &Path) ->
         ),
     };
     Err(Error::input(what, format!("{} and {}", source.path().display(), name.display()), advice))
+}
+
+/// Warns of a recording at another rate than the model was trained at.
+pub(super) fn warn_of_rate(source: &Source, blob: &Blob<'_>) {
+    let trained = blob.frame().map_or(0, |frame| frame.rate);
+    if let Some(rate) = source.rate().filter(|&rate| trained != 0 && rate != trained) {
+        warn(format_args!(
+            "{} has {rate} samples per second, the model was trained at {trained}: resample the recording, or train on one \
+             like it",
+            source.path().display()
+        ));
+    }
 }
 
 /// Bytes of RAM per stream, as C's `spk_state_size()` says.

@@ -34,6 +34,11 @@ pub(super) fn warn(text: impl std::fmt::Display) {
     let _ = writeln!(io::stderr(), "warning: {text}");
 }
 
+/// A line on stderr about what was chosen for the user.
+pub(super) fn note(text: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "note: {text}");
+}
+
 /// Text of a model's maker, without what would move the cursor, end a line or turn the writing direction: these do
 /// harm in terminals and in the comments of source files.
 pub(super) fn printable(text: &str) -> String {

@@ -4,6 +4,7 @@
 //! ones ([`crate::predict`]), of a stream with its transform or windows; cycles per instruction are an assumption, which `--cpi`
 //! replaces.
 
+use super::model_file::warn_of_rate;
 use crate::data::Source;
 use crate::predict::{CORES, Core, Prediction, Predictor};
 use crate::{Error, Result};
@@ -136,6 +137,14 @@ impl Processor {
     }
 }
 
+/// What a stream of a model that knows its rate takes of a core at a clock: on average, and if all samples were the worst.
+pub(super) fn share(blob: &Blob<'_>, core: &str, clock: f64) -> Result<[f64; 2]> {
+    let processor = Processor { core: Core::find(core), clock: Some(clock), ..Processor::default() };
+    let load = processor.predict(blob, Engine::of_kind(blob.kind()))?.load;
+    let nothing = || Error::run("nothing is known about this model", core, "choose another core");
+    load.map(|load| [load.share, load.share_worst]).ok_or_else(nothing)
+}
+
 impl OnCore {
     fn new(blob: &Blob<'_>, prediction: &Prediction) -> Self {
         let round = |instructions: f64| instructions.round() as u64;
@@ -180,7 +189,11 @@ impl Cores {
         );
         if let Some(load) = &self.load {
             let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-            let too_much = if load.share > 1.0 { ": too slow" } else { "" };
+            let too_much = match (load.share > 1.0, load.share_worst > 1.0) {
+                (true, _) => ": too slow",
+                (_, true) => ": the worst samples are too slow",
+                _ => "",
+            };
             rows.push((
                 "processor",
                 format!(
@@ -206,6 +219,7 @@ fn points(path: &Path, blob: &Blob<'_>) -> Result<Vec<Vec<f32>>> {
             format!("{all} points of {} dimensions do not fit the model, which has {dims}", source.dims());
         return Err(Error::input(what, path.display(), "choose data that the model was made for"));
     }
+    warn_of_rate(&source, blob);
     let taken = all.min(POINTS);
     let mut point = Vec::new();
     let read = (0..taken).map(|n| {
@@ -218,7 +232,7 @@ fn points(path: &Path, blob: &Blob<'_>) -> Result<Vec<Vec<f32>>> {
 /// Points of a file that are looked at.
 const POINTS: usize = 500;
 
-fn core(name: &str) -> Result<Core, String> {
+pub(super) fn core(name: &str) -> Result<Core, String> {
     let names = CORES.map(|core| core.short).join(", ");
     Core::find(name).ok_or_else(|| format!("no such core was measured; choose one of {names}"))
 }
@@ -227,7 +241,7 @@ fn core(name: &str) -> Result<Core, String> {
 const SLOWEST: f64 = 1e4;
 
 /// The clock of a processor, with its unit: of 168 nobody can tell whether it is Hz or MHz.
-fn clock(text: &str) -> Result<f64, String> {
+pub(super) fn clock(text: &str) -> Result<f64, String> {
     let hertz = frequency(text)?;
     if !text.trim().to_ascii_lowercase().ends_with("hz") {
         return Err(format!("a clock needs its unit: write {0}MHz or {0}Hz", text.trim()));

@@ -1,7 +1,7 @@
 //! `spikelet quantize`: the same model with a dictionary of integers, and what that costs in accuracy.
 
 use super::eval::{PIXEL_PEAK, Reference, ReferenceIs, SourceTally, source_tally};
-use super::model_file::{ModelFile, same_dims};
+use super::model_file::{ModelFile, same_dims, warn_of_rate};
 use super::output::{Progress, print, refuse_overwriting};
 use super::recover::recover;
 use crate::blob::About;
@@ -246,6 +246,7 @@ impl Quantize {
         let latents = models[0].shape.latents;
         let mut source = Source::for_model(path, blob, 1)?;
         same_dims(&source, &models[0], &self.model)?;
+        warn_of_rate(&source, blob);
         if source.points() == 0 {
             return Err(Error::input("there are no points", path.display(), "give at least one"));
         }

@@ -2,7 +2,7 @@
 //!
 //! In comes MODEL.json with MODEL.spk beside it, and data if there is any; out goes one HTML file with plots inside, which needs
 //! nothing else. The parts, in the order of the page: `origin` (head and how it was made), `training`, `dictionary`, `sparsity`,
-//! `strength`, `examples`, `device` (integers, cost). Below them `description` (MODEL.json), `cell` and `plot` (SVG), `page`
+//! `strength`, `sounds`, `examples`, `device` (integers, cost). Below them `description` (MODEL.json), `cell` and `plot` (SVG), `page`
 //! (HTML) and `digits` (numbers as text).
 
 mod cell;
@@ -14,6 +14,7 @@ mod examples;
 mod origin;
 mod page;
 mod plot;
+mod sounds;
 mod sparsity;
 mod spectrum;
 mod strength;
@@ -23,6 +24,7 @@ use super::inspect::Facts;
 use super::model_file::ModelFile;
 use super::output::{print, refuse_overwriting};
 use super::processor::Processor;
+use super::separate::truths;
 use crate::{Error, Result, files};
 pub(super) use description::Description;
 use examples::Sample;
@@ -39,14 +41,16 @@ use std::path::{Path, PathBuf};
 The page has everything in it, needs no network, and follows the light or dark scheme of the browser: free energy by
 iteration, the dictionary (as waveforms, pictures or mixing directions), how many latents are on, their strength and the
 noise, flash, RAM and operations on a device, settings and warnings. With --data also examples with posterior
-certainty, and what dictionaries of 16 and 8 bits lose on that data.
+certainty, and what dictionaries of 16 and 8 bits lose on that data; for a recording players of the mixture and its sources,
+and with --reference how close they come to the true ones.
 
 MODEL.spk is read where `train` put it, beside MODEL.json; without it the page has no figures of the device.
 
 Example:
   spikelet train --model gsc --latents 64 --patch 8x8 picture.png --out patches.spk
   spikelet report patches.json --out report.html
-  spikelet report patches.json --data picture.png --out report.html")]
+  spikelet report patches.json --data picture.png --out report.html
+  spikelet report voices.json --data mixture.wav --reference voice1.wav voice2.wav --out report.html")]
 pub(super) struct Report {
     /// The description of a model, written by `spikelet train`
     #[arg(value_name = "MODEL.json")]
@@ -58,6 +62,9 @@ pub(super) struct Report {
     /// and patches of .png as the model was made for
     #[arg(long, value_name = "DATA")]
     data: Option<PathBuf>,
+    /// The true sources of a recording, every channel of every file one, for figures of quality
+    #[arg(long, value_name = "WAV", num_args = 1.., requires = "data")]
+    reference: Vec<PathBuf>,
     /// Draw points and dictionary as pictures of width x height, where the model does not know that rows of its data are some
     #[arg(long, value_name = "WxH", value_parser = super::framing::size)]
     patch: Option<(u32, u32)>,
@@ -67,8 +74,8 @@ impl Report {
     pub fn run(self) -> Result<()> {
         let model_path = self.description.with_extension("spk");
         files::check_target(&self.out)?;
-        let inputs = [Some(&self.description), Some(&model_path), self.data.as_ref()];
-        refuse_overwriting(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
+        let inputs = [Some(&self.description), Some(&model_path), self.data.as_ref()].into_iter().flatten();
+        refuse_overwriting(&self.out, &inputs.chain(&self.reference).collect::<Vec<_>>())?;
         let mut told = Description::read(&self.description)?;
         if let Some((width, height)) = self.patch {
             told = told.with_picture(width, height, &self.description)?;
@@ -138,7 +145,22 @@ impl Report {
                 section("examples", "Examples", &how)
             }
         };
-        Ok(examples + &device::encodings(file, model_path, sample.as_ref())? + &device::cost(facts))
+        Ok(self.sounds(blob, model_path)?
+            + &examples
+            + &device::encodings(file, model_path, sample.as_ref())?
+            + &device::cost(facts))
+    }
+
+    /// Players, where the data is a recording that the model takes apart.
+    fn sounds(&self, blob: &Blob<'_>, model_path: &Path) -> Result<String> {
+        match self.data.as_ref().filter(|data| sounds::apply(blob, data)) {
+            Some(data) => sounds::html(*blob, model_path, data, &truths(&self.reference)?),
+            None if self.reference.is_empty() => Ok(String::new()),
+            None => {
+                let advice = "use `spikelet eval --reference` for other data";
+                Err(Error::input("only recordings have sources to compare with", "--reference", advice))
+            }
+        }
     }
 
     /// What is missing without the model itself.

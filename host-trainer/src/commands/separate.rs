@@ -115,7 +115,7 @@ impl Truth {
 }
 
 /// All channels of all files.
-fn truths(paths: &[PathBuf]) -> Result<Vec<Truth>> {
+pub(super) fn truths(paths: &[PathBuf]) -> Result<Vec<Truth>> {
     let mut truths = Vec::new();
     for path in paths {
         let points = Points::read(path)?;

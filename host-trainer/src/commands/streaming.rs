@@ -1,6 +1,6 @@
 //! A recording from a file through a stream.
 
-use super::model_file::same_dims;
+use super::model_file::{same_dims, warn_of_rate};
 use super::output::Progress;
 use crate::data::Source;
 use crate::{Error, Result, streaming};
@@ -30,13 +30,7 @@ pub(super) fn separate(blob: Blob<'_>, model: &Path, recording: &Path) -> Result
     if !by_channel {
         same_dims(&source, &blob.model(), model)?;
     }
-    if let Some(known) = frame.map(|frame| frame.rate).filter(|&known| known != 0 && known != rate) {
-        eprintln!(
-            "warning: {} has {rate} samples per second, the model was learned at {known}: resample it if \
-             sources come out badly",
-            recording.display()
-        );
-    }
+    warn_of_rate(&source, &blob);
     let (mut values, samples) = (Vec::new(), source.points());
     source.read_chunk(0, samples, &mut values)?;
     let channels = if by_channel { source.dims() } else { 1 };

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod from;
+mod front_end;
 mod inside;
 mod interrupt;
 mod outputs;
@@ -10,19 +11,20 @@ mod report;
 
 use super::framing::Framing;
 use super::import::build;
-use super::output::{Progress, counted, print, warn};
+use super::output::{Progress, counted, note, print, warn};
 use super::sanity::Survey;
 use crate::blob::About;
-use crate::data::Source;
 use crate::files::Staged;
 use crate::prepare::{GramName, Options};
 use crate::train::{Next, Points, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
 use from::Model;
+pub(super) use front_end::bins;
 use inside::Inside;
 use outputs::Outputs;
 use plan::Plan;
+use spikelet::frame::{Form, Frame};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -86,6 +88,9 @@ pub(super) struct Train {
     /// Go on from the checkpoint if there is one
     #[arg(long)]
     resume: bool,
+    /// Train on a recording although sounds reach its microphones at different times, which the model cannot explain
+    #[arg(long)]
+    ignore_delays: bool,
 }
 
 impl Train {
@@ -100,17 +105,18 @@ impl Train {
         let inputs: Vec<PathBuf> = self.data.iter().chain(&self.plan.from).cloned().collect();
         let outputs = Outputs::new(&self.out, self.checkpoint.as_deref(), &inputs)?;
         let checkpoint = Checkpoint::open(outputs.checkpoint.clone())?;
-        // All files must have as many channels as the first, which is checked when they are read.
-        let channels = || Source::open(&self.data[0]).map(|first| first.dims());
         let like_model = from.as_ref().filter(|_| !self.framing.is_given());
         let (frame, gains) = match like_model {
             Some(model) => (model.frame, model.gains.as_slice()),
-            None => (self.framing.frame(self.plan.model, channels)?, &[][..]),
+            None => (front_end::frame(&self.framing, &self.plan, &self.data)?, &[][..]),
         };
+        let mut odd = front_end::check(&self.data, frame.as_ref(), self.ignore_delays)?;
         let mut points = Points::open_evened(&self.data, frame.as_ref(), self.step as usize, gains)?;
         let frame = points.frame(frame);
         let survey = Survey::of(&mut points)?;
-        let odd = survey.check_training(self.plan.model, points.len(), self.plan.latents())?;
+        odd.extend(survey.check_training(self.plan.model, points.len(), self.plan.latents())?);
+        odd.extend(like_model.and_then(|model| model.other_rate(points.rate())));
+        self.say_band(&points, frame.as_ref());
         points.hold_out(self.plan.settings(0, 0, None)?.holdout, self.plan.seed)?;
         let channels = (!points.gains().is_empty()).then_some(points.dims());
         let settings = self.plan.settings(points.len(), points.dims(), channels)?;
@@ -138,6 +144,22 @@ impl Train {
             let advice = format!("the same command with --resume goes on from {}", checkpoint.path.display());
             Err(Error::interrupted("stopped before the end", place, advice))
         }
+    }
+
+    /// Says which bins of a transform are learned from, where the others are empty.
+    fn say_band(&self, points: &Points, frame: Option<&Frame>) {
+        let Some(Frame { form: Form::Transform { bins, .. }, rate, .. }) = frame else { return };
+        let used = points.used_bins();
+        if used >= *bins as usize {
+            return;
+        }
+        let hertz = used as f64 / f64::from(*bins) * f64::from(*rate) / 2.0;
+        note(format_args!(
+            "nothing is recorded above {hertz:.0} Hz: {used} of {bins} bins are learned from; resampled to {} Hz, the same \
+             sound would take a device {:.0} % less work",
+            (2.0 * hertz / 1000.0).ceil() * 1000.0,
+            100.0 * (1.0 - used as f64 / f64::from(*bins)),
+        ));
     }
 
     /// True when finished, false when it was interrupted.

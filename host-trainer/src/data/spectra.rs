@@ -10,6 +10,10 @@
 //! ```
 //!
 //! and a bin with hardly any sound in it is taken as 60 dB below the loudest: what is there is noise, and stays small.
+//!
+//! A recording may be empty above some frequency: sound of a low rate that was resampled to a higher one, or that went through
+//! a coder or a telephone. [`used_bins`] finds where that begins, and training leaves out the bins above
+//! ([`Spectra::leave_out`]). Otherwise most points would be silence or noise, and prior and noise of the model fit those.
 
 use super::Source;
 use crate::error::{Error, Result};
@@ -20,10 +24,23 @@ use std::path::Path;
 /// Least power of a bin, as a part of that of the loudest.
 const FLOOR: f64 = 1e-6;
 
+/// The band above a frequency is empty only if it is this part of all bins at least.
+const LEAST_EMPTY: f64 = 0.125;
+
+/// Bins are looked at in as many groups.
+const BANDS: usize = 32;
+
+/// Gaussian noise has a kurtosis of 3, sound comes and goes and has far more. Noise counts as empty if it is 20 dB below the
+/// loudest bin too.
+const NOISE_KURTOSIS: f64 = 4.0;
+const NOISE_BELOW: f64 = 1e-2;
+
 /// All coefficients of a recording.
 #[derive(Clone, Debug)]
 pub struct Spectra {
     bins: usize,
+    /// Bins whose coefficients are points: the lowest ones.
+    used: usize,
     channels: usize,
     rate: u32,
     /// Blocks x bins x channels, not yet evened out.
@@ -65,12 +82,13 @@ impl Spectra {
                 older.copy_from_slice(&newer);
             }
         }
-        Ok(Self { bins, channels, rate: source.rate().unwrap_or(0), values, gains: Vec::new() })
+        let rate = source.rate().unwrap_or(0);
+        Ok(Self { bins, used: bins, channels, rate, values, gains: Vec::new() })
     }
 
     /// How many points there are.
     pub fn len(&self) -> usize {
-        self.values.len() / self.channels
+        self.values.len() / self.channels / self.bins * self.used
     }
 
     /// Never: a recording has a sample.
@@ -93,32 +111,70 @@ impl Spectra {
         self.gains = gains.to_vec();
     }
 
+    /// From now on only coefficients of the lowest `used` bins are points, at least one.
+    pub fn leave_out(&mut self, used: usize) {
+        self.used = used.clamp(1, self.bins);
+    }
+
     /// Appends `count` points from number `start` on.
     pub fn read(&self, start: usize, count: usize, out: &mut Vec<f64>) {
         for number in start..start + count {
-            let gain = self.gains.get(number % self.bins).copied().unwrap_or(1.0);
-            let point = &self.values[number * self.channels..][..self.channels];
+            let (block, bin) = (number / self.used, number % self.used);
+            let gain = self.gains.get(bin).copied().unwrap_or(1.0);
+            let point = &self.values[(block * self.bins + bin) * self.channels..][..self.channels];
             // As a stream computes it, to the bit.
             out.extend(point.iter().map(|x| f64::from(x * gain)));
         }
     }
 }
 
-/// The gains that even out these recordings together; they have the same bins.
-pub fn gains(recordings: &[&Spectra]) -> Vec<f32> {
+/// Sums over blocks and channels of these recordings, which have the same bins: X^2 and X^4 of every bin, and how many there were.
+fn moments(recordings: &[&Spectra]) -> (Vec<[f64; 2]>, usize) {
     let bins = recordings.first().map_or(0, |first| first.bins);
-    let (mut power, mut count) = (vec![0.0f64; bins], 0);
+    let (mut sums, mut count) = (vec![[0.0f64; 2]; bins], 0);
     for recording in recordings {
         count += recording.values.len() / bins;
         for (number, point) in recording.values.chunks_exact(recording.channels).enumerate() {
-            power[number % bins] += point.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>();
+            let [second, fourth] = &mut sums[number % bins];
+            for square in point.iter().map(|&x| f64::from(x) * f64::from(x)) {
+                *second += square;
+                *fourth += square * square;
+            }
         }
     }
-    power.iter_mut().for_each(|sum| *sum /= count.max(1) as f64);
+    (sums, count)
+}
+
+/// The gains that even out these recordings together; they have the same bins.
+pub fn gains(recordings: &[&Spectra]) -> Vec<f32> {
+    let (sums, count) = moments(recordings);
+    let power: Vec<f64> = sums.iter().map(|[second, _]| second / count.max(1) as f64).collect();
     let loudest = power.iter().copied().fold(0.0, f64::max);
     // Silence has no spectrum: it stays as it is.
     let floor = if loudest > 0.0 { FLOOR * loudest } else { 1.0 };
     power.iter().map(|&power| (1.0 / power.max(floor).sqrt()) as f32).collect()
+}
+
+/// How many of the lowest bins have sound in them: all, unless the band above some frequency is empty.
+///
+/// A group of bins is empty where its mean power is 60 dB below that of the loudest bin, or 20 dB below it and distributed
+/// like noise.
+pub fn used_bins(recordings: &[&Spectra]) -> usize {
+    let (sums, count) = moments(recordings);
+    let (bins, count) = (sums.len(), count.max(1) as f64);
+    let loudest = sums.iter().map(|[second, _]| second / count).fold(0.0, f64::max);
+    let is_empty = |group: &[[f64; 2]]| {
+        let each = group.len() as f64;
+        let power = group.iter().map(|[second, _]| second / count).sum::<f64>() / each;
+        let kurtosis = group.iter().map(|[second, fourth]| count * fourth / (second * second).max(1e-300));
+        power <= FLOOR * loudest
+            || (power <= NOISE_BELOW * loudest && kurtosis.sum::<f64>() / each < NOISE_KURTOSIS)
+    };
+    let width = (bins / BANDS).max(1);
+    let groups = bins / width;
+    let used =
+        (0..groups).rev().find(|g| !is_empty(&sums[g * width..][..width])).map_or(groups, |g| g + 1) * width;
+    if (bins - used) as f64 >= LEAST_EMPTY * bins as f64 { used } else { bins }
 }
 
 #[cfg(test)]
@@ -152,6 +208,38 @@ mod tests {
             assert!((power / (points.len() / 16) as f64 - 1.0).abs() < 1e-3, "{bin} {power}");
         }
         assert!(Spectra::open(&path, 16, 1).unwrap_err().to_string().starts_with("2 channels where"));
+    }
+
+    /// A tone that comes and goes in the lowest quarter of the band; then the same with weak noise everywhere.
+    #[test]
+    fn an_empty_band_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |noise: f64, frequency: f32| {
+            let mut rng = spikelet::rng::Rng::new(1);
+            // A smooth envelope: clicks would fill the band.
+            let envelope = |n: usize| (0.004 * n as f32).sin().max(0.0).powi(6);
+            let sample = |n: usize| envelope(n) * (frequency * n as f32).sin();
+            let noisy = |n| sample(n) + (noise * rng.normal::<f64>()) as f32;
+            let path = folder.path().join("tone.wav");
+            write_wav(&path, 8000, 1, &(0..16000).map(noisy).collect::<Vec<f32>>()).unwrap();
+            Spectra::open(&path, 64, 1).unwrap()
+        };
+        for noise in [1e-6, 1e-2] {
+            let mut spectra = open(noise, 0.5);
+            let used = used_bins(&[&spectra]);
+            // 0.5 of pi is bin 10 of 64.
+            assert!((11..=24).contains(&used), "{used}");
+            let (all, blocks) = (spectra.len(), spectra.len() / 64);
+            let mut whole = Vec::new();
+            spectra.read(64, 64, &mut whole);
+            spectra.leave_out(used);
+            assert_eq!(spectra.len(), blocks * used, "of {all}");
+            let mut part = Vec::new();
+            spectra.read(used, used, &mut part);
+            assert_eq!(part, whole[..used]);
+        }
+        // Sound up to the highest bin.
+        assert_eq!(used_bins(&[&open(1e-6, 3.1)]), 64);
     }
 
     #[test]

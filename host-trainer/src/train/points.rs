@@ -3,7 +3,7 @@
 mod subset;
 
 use super::whiten::Whitening;
-use crate::data::{Source, gains};
+use crate::data::{Source, gains, used_bins};
 use crate::{Error, Result};
 use spikelet::frame::{Form, Frame};
 use std::path::PathBuf;
@@ -27,6 +27,8 @@ pub struct Points {
     rate: Option<u32>,
     /// Of the bins of a transform; else empty.
     gains: Vec<f32>,
+    /// Bins of a transform that points are of; the others are empty.
+    used: usize,
     held: Held,
     whitening: Option<Whitening>,
     /// Which of the points in files these are; `None` for all of them.
@@ -57,6 +59,7 @@ impl Points {
             points,
             rate: None,
             gains: Vec::new(),
+            used: 0,
             held,
             whitening: None,
             subset: None,
@@ -79,12 +82,14 @@ impl Points {
     pub fn open_evened(paths: &[PathBuf], frame: Option<&Frame>, step: usize, given: &[f32]) -> Result<Self> {
         let open = |path: &PathBuf| Source::open_framed(path, frame, step);
         let mut sources = paths.iter().map(open).collect::<Result<Vec<_>>>()?;
-        let found = || gains(&sources.iter().filter_map(Source::spectra).collect::<Vec<_>>());
-        let gains = if given.is_empty() { found() } else { given.to_vec() };
-        sources.iter_mut().for_each(|source| source.even_out(&gains));
-        let mut all = Self::join(sources, IN_MEMORY)?;
-        all.gains = gains;
-        Ok(all)
+        let spectra: Vec<_> = sources.iter().filter_map(Source::spectra).collect();
+        let gains = if given.is_empty() { gains(&spectra) } else { given.to_vec() };
+        let used = used_bins(&spectra);
+        for source in &mut sources {
+            source.even_out(&gains);
+            source.leave_out(used);
+        }
+        Ok(Self { gains, used, ..Self::join(sources, IN_MEMORY)? })
     }
 
     /// [`Points::open`] with another limit to the numbers kept in memory. What is read is the same.
@@ -121,6 +126,11 @@ impl Points {
         self.dims
     }
 
+    /// Samples per second, where all files agree on it.
+    pub fn rate(&self) -> Option<u32> {
+        self.rate
+    }
+
     /// How such points are made, if that is known: `frame` with the rate of the recordings.
     pub fn frame(&self, frame: Option<Frame>) -> Option<Frame> {
         let samples = Frame { form: Form::Samples, rate: 0, centred: false };
@@ -133,6 +143,11 @@ impl Points {
     /// What the bins of a transform were multiplied with; empty for other points.
     pub fn gains(&self) -> &[f32] {
         &self.gains
+    }
+
+    /// How many of the lowest bins of a transform are learned from: the band above is empty. 0 for other points.
+    pub fn used_bins(&self) -> usize {
+        self.used
     }
 
     /// N.

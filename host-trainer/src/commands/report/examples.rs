@@ -8,12 +8,14 @@ use super::cell::{Cells, Layer, largest};
 use super::digits::{count, fixed, number, percent};
 use super::page::{escaped, hint, paragraph, section};
 use crate::commands::engine::{self, Extra, Posteriors};
-use crate::commands::model_file::same_dims;
+use crate::commands::model_file::{same_dims, warn_of_rate};
 use crate::commands::output::Progress;
 use crate::compare::Comparison;
 use crate::data::Source;
+use crate::files::ending;
 use crate::{Error, Result};
 use spikelet::blob::Blob;
+use spikelet::frame::{Form, Frame};
 use spikelet::{Engine, Model};
 use std::fmt::Write;
 use std::path::Path;
@@ -43,6 +45,10 @@ pub(super) struct Sample {
     dims: usize,
     numbers: Vec<usize>,
     values: Vec<f64>,
+    /// Of the dimensions; empty where they are pixels or samples of a window.
+    labels: Vec<String>,
+    /// How points lie in time and frequency.
+    frame: Option<Frame>,
 }
 
 impl Sample {
@@ -50,6 +56,7 @@ impl Sample {
     pub fn read(path: &Path, blob: &Blob<'_>, model_name: &Path) -> Result<Self> {
         let mut source = Source::for_model(path, blob, 1)?;
         same_dims(&source, &blob.model(), model_name)?;
+        warn_of_rate(&source, blob);
         let all = source.points();
         if all == 0 {
             return Err(Error::input("there are no points", path.display(), "give at least one"));
@@ -63,7 +70,54 @@ impl Sample {
             source.read_chunk(number, 1, &mut point)?;
             values.extend_from_slice(&point);
         }
-        Ok(Self { name: path.display().to_string(), all, dims: source.dims(), numbers, values })
+        let frame = blob.frame();
+        let labels = match frame.map(|frame| frame.form) {
+            Some(Form::Windows { .. } | Form::Patches { .. }) => Vec::new(),
+            _ => labels(path, source.dims(), source.rate().is_some()),
+        };
+        Ok(Self {
+            name: path.display().to_string(),
+            all,
+            dims: source.dims(),
+            numbers,
+            values,
+            labels,
+            frame,
+        })
+    }
+
+    /// Where a point is in the recording, in words; empty where that is not known.
+    fn place(&self, number: usize) -> String {
+        let Some(Frame { form, rate, .. }) = self.frame.filter(|frame| frame.rate > 0) else {
+            return String::new();
+        };
+        let (number, rate) = (number as f64, f64::from(rate));
+        match form {
+            Form::Transform { bins, .. } => {
+                let bins = f64::from(bins);
+                let (hertz, seconds) =
+                    ((number % bins + 0.5) * rate / (2.0 * bins), (number / bins).floor() * bins / rate);
+                format!(" at {} Hz, {} s", fixed(hertz, 0), fixed(seconds, 2))
+            }
+            Form::Samples => format!(" at {} s", fixed(number / rate, 3)),
+            _ => String::new(),
+        }
+    }
+
+    /// What stands below an example: names of the dimensions, or how long it is.
+    fn below(&self) -> String {
+        if !self.labels.is_empty() {
+            let names: String =
+                self.labels.iter().map(|name| format!("<span>{}</span>", escaped(name))).collect();
+            return format!("<div class=\"names\">{names}</div>");
+        }
+        match self.frame {
+            Some(Frame { form: Form::Windows { length, .. }, rate, .. }) if rate > 0 => {
+                let length = 1000.0 * f64::from(length) / f64::from(rate);
+                format!("<div class=\"names ends\"><span>0</span><span>{} ms</span></div>", fixed(length, 1))
+            }
+            _ => String::new(),
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -101,6 +155,31 @@ impl Sample {
     }
 }
 
+/// Dimensions that are named; more would not fit below a drawing.
+const MOST_NAMES: usize = 8;
+
+/// Names of columns or channels; none where there are many.
+fn labels(path: &Path, dims: usize, is_recording: bool) -> Vec<String> {
+    if dims > MOST_NAMES {
+        return Vec::new();
+    }
+    if is_recording {
+        return (1..=dims).map(|channel| format!("channel {channel}")).collect();
+    }
+    let numbered = || (1..=dims).map(|number| format!("dim {number}")).collect();
+    if !matches!(ending(path).as_deref(), Some("csv" | "tsv")) {
+        return numbered();
+    }
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let first = text.trim_start_matches('\u{feff}').lines().next().unwrap_or_default();
+    let cells: Vec<String> =
+        first.split([',', ';', '\t']).map(|cell| cell.trim().trim_matches('"').to_owned()).collect();
+    match cells.len() == dims && cells.iter().any(|cell| cell.parse::<f64>().is_err()) {
+        true => cells,
+        false => numbered(),
+    }
+}
+
 /// The section with examples.
 pub(super) fn html(sample: &Sample, model: Model<'_, f32>, cells: Cells) -> Result<String> {
     let engine = Engine::of_kind(model.shape.kind);
@@ -112,13 +191,15 @@ pub(super) fn html(sample: &Sample, model: Model<'_, f32>, cells: Cells) -> Resu
         if cells.overlay() { KEY } else { "" }
     ));
     let cells = Cells { signed: sample.values.iter().any(|&y| y < 0.0) || cells.signed, ..cells };
+    body += "<div class=\"examples\">\n";
     for at in sample.examples() {
         let point = &sample.values[at * sample.dims..][..sample.dims];
         let number = sample.numbers[at];
         let posterior =
             engine::infer_part(model, engine, point, number, &sample.name, Extra::Reconstruction)?;
-        body += &example(number, point, &posterior, cells, model.shape.kind.has_slab());
+        body += &example(sample, number, point, &posterior, cells, model.shape.kind.has_slab());
     }
+    body += "</div>\n";
     let strength = match model.shape.kind.has_slab() {
         true => " Strength: its posterior mean and standard deviation, zero where it is off included.",
         false => "",
@@ -129,7 +210,14 @@ pub(super) fn html(sample: &Sample, model: Model<'_, f32>, cells: Cells) -> Resu
     Ok(section("examples", "Examples", &body))
 }
 
-fn example(number: usize, point: &[f64], posterior: &Posteriors, cells: Cells, slab: bool) -> String {
+fn example(
+    sample: &Sample,
+    number: usize,
+    point: &[f64],
+    posterior: &Posteriors,
+    cells: Cells,
+    slab: bool,
+) -> String {
     let explained: Vec<f64> = posterior.reconstruction.iter().map(|&x| f64::from(x)).collect();
     let scale = largest(point).max(largest(&explained));
     let words = |what: &str| format!("{what} of point {number}");
@@ -137,8 +225,10 @@ fn example(number: usize, point: &[f64], posterior: &Posteriors, cells: Cells, s
         true => {
             let layers = [(Layer::Behind, point), (Layer::Front, &explained[..])];
             format!(
-                "<div class=\"pair wide\"><div>{}</div></div>",
-                cells.draw(&layers, scale, &words("data and explanation"))
+                "<div class=\"pair wide\"><div class=\"scaled\">{}{}{}</div></div>",
+                scale_of(scale, cells.signed),
+                cells.draw(&layers, scale, &words("data and explanation")),
+                sample.below()
             )
         }
         false => {
@@ -146,15 +236,31 @@ fn example(number: usize, point: &[f64], posterior: &Posteriors, cells: Cells, s
                 let svg = cells.draw(&[(Layer::Front, values)], scale, &words(what));
                 format!("<div>{svg}<small>{what}</small></div>")
             };
-            format!("<div class=\"pair\">{}{}</div>", one(point, "data"), one(&explained, "explained"))
+            let shades = format!(
+                "<small class=\"shades\">strongest colour: {}{}</small>",
+                if cells.signed { "±" } else { "" },
+                self::number(scale)
+            );
+            format!(
+                "<div class=\"pair\">{}{}</div>{shades}",
+                one(point, "data"),
+                one(&explained, "explained")
+            )
         }
     };
     format!(
-        "<div class=\"example\"><h3>Point {} <small>· {}</small></h3>\n{picture}\n{}</div>\n",
+        "<div class=\"example\"><h3>Point {}{} <small>· {}</small></h3>\n<div>{picture}</div>\n{}</div>\n",
         count(number as u64),
+        sample.place(number),
         left(point, &explained),
         latents(posterior, slab)
     )
+}
+
+/// The range of a drawing, at its upper and lower edge.
+fn scale_of(largest: f64, signed: bool) -> String {
+    let lower = if signed { number(-largest) } else { "0".into() };
+    format!("<small class=\"top\">{}</small><small class=\"bottom\">{lower}</small>", number(largest))
 }
 
 /// How much of a point is explained.

@@ -26,7 +26,9 @@ pub(super) fn html(told: &Description) -> String {
         fixed(on, 2),
         percent(on / prior.len() as f64)
     ));
-    section("sparsity", "Sparsity", &(lead + &at_once(told) + &usage(told)))
+    let plots =
+        format!("<div class=\"halves\"><div>{}</div><div>{}</div></div>\n", at_once(told), usage(told));
+    section("sparsity", "Sparsity", &(lead + &plots))
 }
 
 /// How many latents are on at once.

@@ -19,6 +19,8 @@ pub(super) struct Model {
     pub frame: Option<Frame>,
     /// Of the bins of a transform.
     pub gains: Vec<f32>,
+    /// Samples per second of its data, 0 where unknown.
+    rate: u32,
 }
 
 impl Model {
@@ -27,7 +29,19 @@ impl Model {
         let settings = serde_json::from_value(Value::Object(told.settings)).ok();
         let (frame, gains) =
             told.frame.as_ref().map_or((None, Vec::new()), |told| (frame(told), gains(told)));
-        Ok(Self { path: path.to_path_buf(), parameters: told.parameters, settings, frame, gains })
+        let rate = told.frame.as_ref().and_then(|told| told.get("rate")?.as_u64()).unwrap_or(0);
+        let rate = u32::try_from(rate).unwrap_or(0);
+        Ok(Self { path: path.to_path_buf(), parameters: told.parameters, settings, frame, gains, rate })
+    }
+
+    /// What to say where recordings have another rate than those it was trained on.
+    pub fn other_rate(&self, rate: Option<u32>) -> Option<String> {
+        let rate = rate.filter(|&rate| self.rate != 0 && rate != self.rate)?;
+        Some(format!(
+            "the data has {rate} samples per second, {} was trained at {}: resample the data, or train without --from",
+            self.path.display(),
+            self.rate
+        ))
     }
 
     pub fn noise_form(&self) -> NoiseForm {

@@ -1,0 +1,227 @@
+//! The advice as text: a row for each thing, with the reason.
+
+use super::fit::{Choice, Cost, Limits};
+use super::look::{Content, Look};
+use super::name;
+use crate::commands::output::counted;
+use crate::parameters::ModelKind;
+use crate::predict::Core;
+use spikelet::frame::Form;
+use std::path::Path;
+
+fn row(key: &str, value: &str) -> String {
+    format!("{key:<10}{value}\n")
+}
+
+fn kib(bytes: u64) -> String {
+    format!("{:.1} KiB", bytes as f64 / 1024.0)
+}
+
+fn percent(ratio: f64) -> String {
+    format!("{:.0} %", 100.0 * ratio)
+}
+
+pub(super) fn data(look: &Look, path: &Path) -> String {
+    let name = name(path);
+    let text = match look.content {
+        Content::Channels { channels, rate, seconds, apart, top } => {
+            let band = match top < 0.45 * f64::from(rate) {
+                true => format!(", nothing above {top:.0} Hz"),
+                false => String::new(),
+            };
+            let delays = if apart { "with" } else { "without" };
+            format!(
+                "{name}: {channels} channels, {rate} Hz, {seconds:.1} s{band}, {delays} delays between channels"
+            )
+        }
+        Content::Mono { rate, seconds } => format!("{name}: one channel, {rate} Hz, {seconds:.1} s"),
+        Content::Picture { width, height } => format!("{name}: a picture of {width} x {height} pixels"),
+        Content::Points { points, dims, negative } => {
+            let sign = if negative { "of either sign" } else { "not negative" };
+            format!("{name}: {} of {}, {sign}", counted(points, "point"), counted(dims, "number"))
+        }
+    };
+    row("data", &text) + &odd(look)
+}
+
+/// What to do about the data first.
+fn odd(look: &Look) -> String {
+    match look.content {
+        Content::Points { points, dims, .. } if points < dims => row(
+            "",
+            &format!(
+                "WARNING: fewer points than numbers in a point: points are rows, so transpose it if it is channels x time \
+                 ({points} x {dims})"
+            ),
+        ),
+        Content::Channels { rate, top, .. } if top < 0.45 * f64::from(rate) => {
+            let enough = (2.0 * top / 1000.0).ceil() * 1000.0;
+            let less = 100.0 * (1.0 - enough / f64::from(rate));
+            row(
+                "",
+                &format!(
+                    "resample it to {enough:.0} Hz first: the same sound for {less:.0} % less work on the device"
+                ),
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+pub(super) fn target(core: Core, limits: &Limits) -> String {
+    let mut parts = vec![match limits.clock {
+        Some(clock) => format!("{} at {} MHz", core.name, clock / 1e6),
+        None => core.name.to_owned(),
+    }];
+    parts.extend(limits.ram.map(|ram| format!("{} of RAM", kib(ram))));
+    parts.extend(limits.flash.map(|flash| format!("{} of flash", kib(flash))));
+    parts.extend(limits.latency.map(|latency| format!("{:.1} ms latency", 1e3 * latency)));
+    row("target", &parts.join(", "))
+}
+
+pub(super) fn spatial(latents: usize) -> String {
+    row(
+        "model",
+        "spatial: sounds reach the microphones at different times, so their phases differ between channels",
+    ) + &row("latents", &format!("{latents}: check by ear, or say --sources"))
+        + &row("cost", "known when it is trained: the second command says it")
+}
+
+fn directions(found: usize) -> String {
+    if found == 1 { "1 direction stands out".into() } else { format!("{found} directions stand out") }
+}
+
+pub(super) fn choice(look: &Look, choice: &Choice, given: bool) -> String {
+    let (model, why_model) = match (&look.content, choice.kind) {
+        (Content::Channels { .. }, _) => {
+            ("gsc", "sources add up with a gain for each channel, and are silent most of the time")
+        }
+        (Content::Mono { .. }, _) => (
+            "gsc",
+            "short waveforms that add up; one model for each source, put together by `spikelet merge`",
+        ),
+        (Content::Picture { .. }, _) => ("gsc", "patches of a picture are sums of few elements"),
+        (_, ModelKind::Nmf) => ("nmf", "nothing is negative, and parts add up"),
+        _ => ("gsc", "numbers have either sign, and sources add up"),
+    };
+    let front_end = match choice.form {
+        Form::Transform { bins, .. } => {
+            format!(
+                "--transform mdct --bins {bins}: sound is sparse in frequency; blocks of {:.0} ms",
+                1e3 * f64::from(bins) / f64::from(choice.rate.max(1))
+            )
+        }
+        Form::Windows { length, hop } => format!(
+            "--frame {length} --hop {hop}: windows of {:.0} ms",
+            1e3 * f64::from(length) / f64::from(choice.rate.max(1))
+        ),
+        Form::Patches { width, height } => {
+            format!("--patch {width}x{height}: small enough to repeat over the picture")
+        }
+        _ => "none: every row is a point".into(),
+    };
+    let latents = match (given, look.directions, &look.content) {
+        (true, ..) => "as --sources says".into(),
+        (_, Some(found), _) if found == choice.latents => format!("{} in the data", directions(found)),
+        (_, Some(found), _) if found > 0 => {
+            format!("as many as channels; {} in the data, so say --sources if you know", directions(found))
+        }
+        (_, Some(_), _) => {
+            "as many as channels; no direction stands out, so say --sources if you know".into()
+        }
+        (.., Content::Picture { .. } | Content::Mono { .. }) => {
+            "elements of the dictionary; more cost more and gain little".into()
+        }
+        _ => "as many as numbers in a point; say --sources if you know".into(),
+    };
+    let states = match (choice.max_active == choice.latents, choice.max_active) {
+        (true, _) => format!("all {}: exact", 1u64 << choice.latents.min(63)),
+        (false, 1) => {
+            format!("at most one of {} on: the cheapest; loses where sources overlap", choice.selected)
+        }
+        (false, most) => format!("up to {most} of {} on at once", choice.selected),
+    };
+    let encoding = match choice.fixed {
+        true => "i16, all of inference in integers: the core has no float unit",
+        false => "f32: the core has a float unit, and the dictionary is small",
+    };
+    let encoding = if !choice.fixed && choice.dims * choice.latents > 4096 {
+        "f32 to begin with; `spikelet quantize --encoding i8` makes a quarter of it and says what that loses"
+    } else {
+        encoding
+    };
+    row("model", &format!("{model}: {why_model}"))
+        + &row("front end", &front_end)
+        + &row("latents", &format!("{}: {latents}", choice.latents))
+        + &row("states", &states)
+        + &row("encoding", encoding)
+}
+
+pub(super) fn cost(cost: &Cost, core: Core, limits: &Limits) -> String {
+    let [mean, worst] = cost.instructions;
+    let mut text =
+        row("cost", &format!("{mean:.0} instructions a point, {worst:.0} at worst ({})", core.name));
+    if let Some([mean, worst]) = cost.hertz {
+        let share = match limits.clock {
+            Some(clock) => {
+                format!("{} of the processor, {} at worst", percent(mean / clock), percent(worst / clock))
+            }
+            None => format!("needs {:.0} MHz, {:.0} MHz at worst", mean / 1e6, worst / 1e6),
+        };
+        text += &row("", &share);
+    }
+    let latency = cost.latency.map_or(String::new(), |seconds| format!(", latency {:.1} ms", 1e3 * seconds));
+    text += &row(
+        "",
+        &format!("RAM {} with its stack, flash {} with the library{latency}", kib(cost.ram), kib(cost.flash)),
+    );
+    let over: Vec<String> = cost
+        .over(limits)
+        .into_iter()
+        .filter(|(_, ratio)| *ratio > 1.0)
+        .map(|(what, ratio)| format!("{what} is {} of what there is", percent(ratio)))
+        .collect();
+    match over.is_empty() {
+        true if cost.over(limits).is_empty() => text,
+        true => text + &row("fits", "yes"),
+        false => {
+            let advice = match over[0].starts_with("processor") {
+                true => "; a lower sample rate, a faster clock or fewer sources would help",
+                false => "",
+            };
+            text + &row("fits", &format!("NO, this comes closest: {}{advice}", over.join(", ")))
+        }
+    }
+}
+
+/// Figures of host-trainer/experiments/RESULTS.md.
+pub(super) fn quality(look: &Look, choice: &Choice) -> String {
+    let text = match look.content {
+        Content::Channels { channels, .. } if choice.latents > channels => {
+            "8 to 12 dB SI-SDR for voices without echoes: 8.9 dB for three on two microphones, 12.4 for four on three (experiment voices)"
+        }
+        Content::Channels { .. } => {
+            "up to 40 dB SI-SDR for voices without echoes and noise (experiment voices); noise on the microphones stays in the sources"
+        }
+        Content::Mono { .. } => {
+            "poor for voice against music in one channel: 1 dB (experiment one-channel); good for short, different sounds and for denoising"
+        }
+        Content::Picture { .. } => {
+            "31.9 to 32.3 dB PSNR for noise of 25 of 255, where the picture has 20.2 (experiment denoising)"
+        }
+        Content::Points { .. } if choice.kind == ModelKind::Nmf => {
+            "parts are found where few are on at once (experiment bars)"
+        }
+        Content::Points { .. } => {
+            "better than FastICA on 19 of 20 noisy mixtures (experiment noisy-mixtures)"
+        }
+    };
+    let mut less = String::new();
+    if matches!(choice.form, Form::Transform { bins, .. } if bins < super::super::train::bins(choice.rate)) {
+        less += " Short blocks for low latency cost some of it.";
+    }
+    if choice.max_active == 1 && choice.latents > 1 {
+        less += " One source at a time costs several dB of it.";
+    }
+    row("quality", &format!("{text}.{less}"))
+}
