@@ -19,6 +19,8 @@
 //!
 //! All of these are sums of squares: nothing cancels where R is nearly singular, and one division per state is enough.
 
+#![allow(clippy::absurd_extreme_comparisons)] // indices of loops that are written out
+
 use super::bin::{
     Bin, Complex, Constants, MOST_SOURCES, MOST_STATES, Posterior, Prior, conj, minus, square, times,
 };
