@@ -19,24 +19,11 @@
 //!
 //! All of these are sums of squares: nothing cancels where R is nearly singular, and one division per state is enough.
 
-#![allow(clippy::absurd_extreme_comparisons)] // indices of loops that are written out
-
 use super::bin::{
     Bin, Complex, Constants, MOST_SOURCES, MOST_STATES, Posterior, Prior, conj, minus, square, times,
 };
 use crate::numeric::math::Real;
 use crate::numeric::slices::row;
-
-/// A loop written out, its index a constant: firmware is built for size, and numbers in arrays would live in memory.
-macro_rules! each {
-    ($index:ident in $($number:literal)* => $body:block) => {
-        $({
-            #[allow(non_upper_case_globals)]
-            const $index: usize = $number;
-            $body
-        })*
-    };
-}
 
 /// A source: its factor, and what it adds to all states.
 #[derive(Clone, Copy)]
