@@ -567,7 +567,7 @@ spk_status spk_reset(struct spk_state *state);
  * @param blob_len  bytes readable there
  * @param text      filled with as much of the list as there is room for, and a NUL; empty when nothing is missing, and when
  *                  the blob is refused for another reason
- * @param text_len  bytes there; 64 are enough for all features
+ * @param text_len  bytes there; 96 are enough for all features
  * @return SPK_OK when nothing is missing, SPK_ERR_BLOB_LEFT_OUT when the list is in `text`, SPK_ERR_NULL, SPK_ERR_LENGTH
  *         (no room at all), or why the blob is refused
  */

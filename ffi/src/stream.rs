@@ -26,6 +26,7 @@ pub struct spk_stream {
 }
 
 /// What separates sources, and what it remembers outside the numbers.
+#[allow(clippy::large_enum_variant)] // there is no heap
 enum Separator {
     Points {
         blob: Blob<'static>,
@@ -135,6 +136,7 @@ pub struct spk_stream_info {
 }
 
 /// A stream of either sort.
+#[allow(clippy::large_enum_variant)] // there is no heap
 enum Opened<'a> {
     Points(Stream<'a>),
     #[cfg(feature = "spatial")]

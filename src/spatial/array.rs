@@ -15,6 +15,7 @@ use super::bin::{
     Bin, Complex, Constants, MOST_SOURCES, MOST_STATES, Posterior, Prior, conj, minus, square, times,
 };
 use crate::numeric::math::Real;
+use crate::numeric::slices::span;
 
 /// A Hermitian matrix or a Cholesky factor: entries on and below the diagonal.
 type Lower<T, const D: usize> = [[Complex<T>; D]; D];
@@ -34,33 +35,45 @@ struct Table<T, const D: usize> {
 }
 
 /// R_h = F F^H of source h.
-#[inline(always)]
+#[inline(never)]
 fn covariance<T: Real, const D: usize>(bin: &Bin<'_, T>, source: usize) -> Lower<T, D> {
     let mut factor = [[[T::ZERO; 2]; D]; D];
-    let mut numbers = bin.factors.iter().skip(source * D * D);
+    let mut numbers = span(bin.factors, source * D * D, D * D).iter();
     let mut next = || numbers.next().copied().unwrap_or(T::ZERO);
-    for i in 0..D {
-        for j in 0..i {
-            factor[i][j] = [next(), next()];
+    each!(i in 0 1 2 3 => {
+        if i < D {
+            each!(j in 0 1 2 => {
+                if j < i {
+                    factor[i][j] = [next(), next()];
+                }
+            });
+            factor[i][i] = [next(), T::ZERO];
         }
-        factor[i][i] = [next(), T::ZERO];
-    }
+    });
     let mut product = [[[T::ZERO; 2]; D]; D];
-    for i in 0..D {
-        for j in 0..i {
-            let mut sum = [factor[i][j][0] * factor[j][j][0], factor[i][j][1] * factor[j][j][0]];
-            for k in 0..j {
-                let [re, im] = times(factor[i][k], conj(factor[j][k]));
-                sum = [sum[0] + re, sum[1] + im];
-            }
-            product[i][j] = sum;
+    each!(i in 0 1 2 3 => {
+        if i < D {
+            each!(j in 0 1 2 => {
+                if j < i {
+                    let mut sum = [factor[i][j][0] * factor[j][j][0], factor[i][j][1] * factor[j][j][0]];
+                    each!(k in 0 1 2 => {
+                        if k < j {
+                            let [re, im] = times(factor[i][k], conj(factor[j][k]));
+                            sum = [sum[0] + re, sum[1] + im];
+                        }
+                    });
+                    product[i][j] = sum;
+                }
+            });
+            let mut sum = factor[i][i][0] * factor[i][i][0];
+            each!(k in 0 1 2 => {
+                if k < i {
+                    sum += square(factor[i][k]);
+                }
+            });
+            product[i][i] = [sum, T::ZERO];
         }
-        let mut sum = factor[i][i][0] * factor[i][i][0];
-        for k in 0..i {
-            sum += square(factor[i][k]);
-        }
-        product[i][i] = [sum, T::ZERO];
-    }
+    });
     product
 }
 
@@ -83,15 +96,15 @@ fn table<T: Real, const D: usize>(
             let m = constants.microphone.min(D - 1);
             row[j] = if j <= m { r[m][j] } else { conj(r[j][m]) };
         }
-        for i in 0..D {
-            for j in 0..i + 1 {
-                let [re, im] = r[i][j];
-                let [sum_re, sum_im] = &mut base[i][j];
-                *sum_re += constants.off_level * re;
-                *sum_im += constants.off_level * im;
-                r[i][j] = [on_level * re, on_level * im];
-            }
-        }
+        each!(i in 0 1 2 3 => {
+            each!(j in 0 1 2 3 => {
+                if j <= i && i < D {
+                    let ([re, im], [sum_re, sum_im]) = (r[i][j], base[i][j]);
+                    base[i][j] = [sum_re + constants.off_level * re, sum_im + constants.off_level * im];
+                    r[i][j] = [on_level * re, on_level * im];
+                }
+            });
+        });
         *kept = r;
     }
     let nothing = State { weight: T::ZERO, part: [[T::ZERO; 2]; D], quadratic: T::ZERO };
@@ -105,12 +118,14 @@ fn table<T: Real, const D: usize>(
                 let rest = s & (s - 1);
                 let from = (rest | 1 << MOST_SOURCES).trailing_zeros() as usize;
                 let mut c = partial[from.min(MOST_SOURCES)];
-                for i in 0..D {
-                    for j in 0..i + 1 {
-                        let [re, im] = covariances[lowest][i][j];
-                        c[i][j] = [c[i][j][0] + re, c[i][j][1] + im];
-                    }
-                }
+                let added = &covariances[lowest];
+                each!(i in 0 1 2 3 => {
+                    each!(j in 0 1 2 3 => {
+                        if j <= i && i < D {
+                            c[i][j] = [c[i][j][0] + added[i][j][0], c[i][j][1] + added[i][j][1]];
+                        }
+                    });
+                });
                 partial[lowest] = c;
                 let before = if rest == 0 { prior.some } else { shares[rest & 15] };
                 shares[s & 15] = before * prior.odds[lowest];
@@ -120,7 +135,7 @@ fn table<T: Real, const D: usize>(
         for i in 0..D {
             c[i][i][0] += floor;
         }
-        let (q, determinant, part) = solve(c, y);
+        let (q, determinant, part) = solve(&c, y);
         let quadratic = q * prior.loudness;
         let mut power = determinant;
         for _ in 0..D {
@@ -189,41 +204,55 @@ pub(super) fn infer<T: Real, const D: usize>(
 #[inline(always)]
 fn add<T: Real, const D: usize>(sum: &mut State<T, D>, term: &State<T, D>) {
     sum.weight += term.weight;
-    for j in 0..D {
-        sum.part[j] = [sum.part[j][0] + term.part[j][0], sum.part[j][1] + term.part[j][1]];
-    }
+    each!(j in 0 1 2 3 => {
+        if j < D {
+            sum.part[j] = [sum.part[j][0] + term.part[j][0], sum.part[j][1] + term.part[j][1]];
+        }
+    });
 }
 
 /// y^H C^-1 y, det C and C^-1 y.
-#[inline(always)]
-fn solve<T: Real, const D: usize>(mut c: Lower<T, D>, y: &[Complex<T>; D]) -> (T, T, [Complex<T>; D]) {
-    let mut u = *y;
+#[inline(never)]
+fn solve<T: Real, const D: usize>(c: &Lower<T, D>, y: &[Complex<T>; D]) -> (T, T, [Complex<T>; D]) {
+    let (mut c, mut u) = (*c, *y);
     let mut inverse = [T::ZERO; D];
     let (mut q, mut determinant) = (T::ZERO, T::ONE);
-    for j in 0..D {
-        // C is at least its floor; rounding may take that away from a matrix that is nearly singular.
-        let d = c[j][j][0].max(T::from_f64(1e-6));
-        determinant *= d;
-        inverse[j] = T::ONE / d;
-        q += square(u[j]) * inverse[j];
-        // Column j of L, and what it takes off the rest.
-        for i in j + 1..D {
-            let l = [c[i][j][0] * inverse[j], c[i][j][1] * inverse[j]];
-            u[i] = minus(u[i], times(l, u[j]));
-            for k in j + 1..i {
-                c[i][k] = minus(c[i][k], times(l, conj(c[k][j])));
-            }
-            c[i][i][0] -= square(l) * d;
+    each!(j in 0 1 2 3 => {
+        if j < D {
+            // C is at least its floor; rounding may take that away from a matrix that is nearly singular.
+            let d = c[j][j][0].max(T::from_f64(1e-6));
+            determinant *= d;
+            inverse[j] = T::ONE / d;
+            q += square(u[j]) * inverse[j];
+            // Column j of L, and what it takes off the rest.
+            each!(i in 1 2 3 => {
+                if i > j && i < D {
+                    let l = [c[i][j][0] * inverse[j], c[i][j][1] * inverse[j]];
+                    u[i] = minus(u[i], times(l, u[j]));
+                    each!(k in 1 2 => {
+                        if k > j && k < i {
+                            c[i][k] = minus(c[i][k], times(l, conj(c[k][j])));
+                        }
+                    });
+                    c[i][i][0] -= square(l) * d;
+                }
+            });
+            each!(i in 1 2 3 => {
+                if i > j && i < D {
+                    c[i][j] = [c[i][j][0] * inverse[j], c[i][j][1] * inverse[j]];
+                }
+            });
         }
-        for i in j + 1..D {
-            c[i][j] = [c[i][j][0] * inverse[j], c[i][j][1] * inverse[j]];
+    });
+    each!(i in 3 2 1 0 => {
+        if i < D {
+            u[i] = [u[i][0] * inverse[i], u[i][1] * inverse[i]];
+            each!(k in 1 2 3 => {
+                if k > i && k < D {
+                    u[i] = minus(u[i], times(conj(c[k][i]), u[k]));
+                }
+            });
         }
-    }
-    for i in (0..D).rev() {
-        u[i] = [u[i][0] * inverse[i], u[i][1] * inverse[i]];
-        for k in i + 1..D {
-            u[i] = minus(u[i], times(conj(c[k][i]), u[k]));
-        }
-    }
+    });
     (q, determinant, u)
 }

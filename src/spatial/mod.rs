@@ -29,6 +29,17 @@
 //! Work, every K samples: D + H real transforms of L samples, and for each of the L/2 + 1 bins 2^H states, each a division and some 10
 //! multiply-adds for D = 2, a factorisation of D x D for more. Memory: [`SpatialStream::memory_len`].
 
+/// A loop written out, its index a constant: firmware is built for size, and numbers in arrays would live in memory.
+macro_rules! each {
+    ($index:ident in $($number:literal)* => $body:block) => {
+        $({
+            #[allow(non_upper_case_globals, clippy::absurd_extreme_comparisons)]
+            const $index: usize = $number;
+            $body
+        })*
+    };
+}
+
 mod array;
 mod bin;
 mod model;

@@ -25,17 +25,6 @@ use super::bin::{
 use crate::numeric::math::Real;
 use crate::numeric::slices::row;
 
-/// A loop written out, its index a constant: firmware is built for size, and numbers in arrays would live in memory.
-macro_rules! each {
-    ($index:ident in $($number:literal)* => $body:block) => {
-        $({
-            #[allow(non_upper_case_globals)]
-            const $index: usize = $number;
-            $body
-        })*
-    };
-}
-
 /// A source: its factor, and what it adds to all states.
 #[derive(Clone, Copy)]
 struct Source<T> {

@@ -23,8 +23,9 @@ const MAX_GROUPS: usize = 16;
 /// `SPK_ERR_BLOB_STREAM`.
 const ERR_BLOB_STREAM: i32 = -29;
 
-/// Room for a state, aligned as `SPK_STATE_ALIGN` says.
-static mut MEMORY: [u64; 1152] = [0; 1152];
+/// Room for a state, aligned as `SPK_STATE_ALIGN` says. The smallest core has none for rooms of full size.
+const MEMORY_LEN: usize = if cfg!(timer = "nrf51") { 1152 } else { 5632 };
+static mut MEMORY: [u64; MEMORY_LEN] = [0; MEMORY_LEN];
 
 // From include/spikelet.h. The estimate is not read here, room for it is enough.
 type State = *mut c_void;
@@ -110,7 +111,11 @@ fn measure(recording: &Recording) -> Result<(), i32> {
     paint_stack();
     // SAFETY: pointers and lengths belong together, and nothing but the state uses MEMORY.
     unsafe {
-        ok(spk_inspect(blob, blob_len, &mut info))?;
+        match spk_inspect(blob, blob_len, &mut info) {
+            // Of a spatial model the header tells.
+            ERR_BLOB_STREAM => info.dims = recording.blob.get(24).copied().unwrap_or_default().into(),
+            status => ok(status)?,
+        }
         if let Some(sampling) = sampling(recording) {
             let mut settings = Gibbs::default();
             ok(spk_gibbs_settings(blob, blob_len, sampling.sweeps, &mut settings))?;

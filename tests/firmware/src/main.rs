@@ -4,6 +4,8 @@
 //! name samples projection selection posterior total worst blob-bytes
 //! ```
 //!
+//! A spatial model is a stream: `name hops hop rate mean worst blob-bytes`, of a hop.
+//!
 //! Instructions are means over the samples, `worst` is the dearest sample's total. With the feature `each` there is a line for
 //! each sample instead: `name number projection selection posterior`; a model with a frame is a stream there, with a line for each
 //! block: `name number instructions`. The stages are called as a program would call them, each behind a function that is not inlined, so
@@ -16,14 +18,17 @@ mod timer;
 
 use core::ffi::CStr;
 use settings::sampling;
-use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind, Start, Stream};
+use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind, SpatialModel, SpatialStream, Start, Stream};
 use spikelet_firmware::board::{entry, exit, print, print_value};
 use spikelet_firmware::recording::{RECORDINGS, Recording};
 use timer::{Clock, now};
 
-const ARENA_LEN: usize = 2048;
+/// The smallest core has no room for rooms of full size.
+const ARENA_LEN: usize = if cfg!(timer = "nrf51") { 2048 } else { 11_000 };
 const MAX_DIMS: usize = 64;
 const MAX_BLOCK: usize = 320;
+/// Of all channels or sources.
+const MAX_ROOM: usize = 768;
 
 static mut ARENA: [f32; ARENA_LEN] = [0.0; ARENA_LEN];
 
@@ -50,6 +55,9 @@ fn main() -> ! {
 }
 
 fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<(), &'static CStr> {
+    if SpatialModel::is_one(recording.blob) {
+        return measure_room(recording, arena, clock);
+    }
     let mut buffer = [0.0; MAX_DIMS];
     let blob = Blob::parse(recording.blob).map_err(|_| c"blob refused")?;
     if cfg!(feature = "each") && blob.frame().is_some() {
@@ -127,6 +135,40 @@ fn measure_stream(
         print_value(c" ", clock.between(start, done));
         print(c"\n");
     }
+    Ok(())
+}
+
+fn measure_room(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<(), &'static CStr> {
+    let model = SpatialModel::parse(recording.blob).map_err(|_| c"blob refused")?;
+    let mut stream = SpatialStream::new(model, arena).map_err(|_| c"ARENA_LEN is too small")?;
+    let (mut input, mut output) = ([0.0; MAX_ROOM], [0.0; MAX_ROOM]);
+    let input = input.get_mut(..stream.hop() * stream.channels()).ok_or(c"MAX_ROOM is too small")?;
+    let output = output.get_mut(..stream.hop() * stream.groups()).ok_or(c"MAX_ROOM is too small")?;
+    let (mut sum, mut worst) = (0, 0);
+    let hops = recording.count(input.len());
+    for n in 0..hops {
+        recording.read(n, input);
+        let start = now();
+        stream.process(input, output).map_err(|_| c"block refused")?;
+        let taken = clock.between(start, now());
+        sum += u64::from(taken);
+        worst = worst.max(taken);
+        if cfg!(feature = "each") {
+            print(recording.name);
+            print_value(c" ", n as u32);
+            print_value(c" ", taken);
+            print(c"\n");
+        }
+    }
+    if cfg!(feature = "each") {
+        return Ok(());
+    }
+    print(recording.name);
+    let mean = (sum / (hops as u64).max(1)) as u32;
+    for value in [hops as u32, stream.hop() as u32, stream.rate(), mean, worst, recording.blob.len() as u32] {
+        print_value(c" ", value);
+    }
+    print(c"\n");
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use spikelet::blob::crc32;
-use spikelet::{Blob, Engine, Inference, Stream};
+use spikelet::{Blob, Engine, Inference, SpatialModel, SpatialStream, Stream};
 
 fuzz_target!(|data: &[u8]| {
     let mut words = vec![0u64; data.len().div_ceil(8)];
@@ -28,6 +28,9 @@ fuzz_target!(|data: &[u8]| {
 fn run(words: &[u64], len: usize) {
     // SAFETY: `words` holds at least `len` bytes, and any byte is valid.
     let bytes = unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), len) };
+    if let Ok(model) = SpatialModel::parse(bytes) {
+        room(model);
+    }
     let Ok(blob) = Blob::parse(bytes) else { return };
     let model = blob.model();
     let _ = (model.operations(), blob.provenance(), blob.kind(), blob.slab(), blob.revision());
@@ -45,6 +48,21 @@ fn run(words: &[u64], len: usize) {
         inference.reconstruct(&mut out).expect("D entries");
     }
     stream(blob);
+}
+
+/// Sources of a room, whatever is in it.
+fn room(model: SpatialModel<'_>) {
+    assert!((2..=4).contains(&model.microphones()) && (1..=4).contains(&model.sources()));
+    let mut memory = vec![f32::NAN; SpatialStream::memory_len(&model)];
+    let mut stream = SpatialStream::new(model, &mut memory).expect("memory of the stated size");
+    let samples = stream.hop() + 3;
+    let mut output = vec![f32::NAN; samples * stream.groups()];
+    for scale in [1.0, 0.0, 1e-20, 1e9, 1e30, f32::MAX / 7.0] {
+        let input: Vec<f32> = (0..samples * stream.channels()).map(|i| scale * (i % 7) as f32).collect();
+        let is_loud = scale > 1e9;
+        assert!(stream.process(&input, &mut output).is_ok() || is_loud);
+        assert!(output.iter().all(|y| y.is_finite()));
+    }
 }
 
 /// Names that C can read, and a stream, if there can be one, that gives numbers whatever it is given.
