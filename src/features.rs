@@ -1,11 +1,11 @@
 //! What this build has: every kind of model and every engine is a feature, so that firmware for one of them links
 //! nothing of the others.
 //!
-//! Nothing is compiled conditionally. Models of other kinds are refused when they are put together ([`left_out`]), and the few
+//! Nothing is compiled conditionally. Models of other kinds are refused when they are put together ([`Features::of`]), and the few
 //! places that tell kinds and engines apart ask here or [`crate::Kind`]'s family: where the build leaves one answer only, the compiler
 //! knows it and drops the rest.
 
-use crate::model::{Dictionary, Kind, Model, States};
+use crate::kinds::Kind;
 
 /// Gibbs sampling.
 pub(crate) const GIBBS: bool = cfg!(feature = "gibbs");
@@ -51,36 +51,20 @@ impl Features {
         .with(Self::FIXED_POINT, FIXED)
         .with(Self::STREAM, STREAM)
         .with(Self::SPATIAL, cfg!(feature = "spatial"));
-    const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
     const GSC: Self = Self(1);
     const BINARY: Self = Self(1 << 1);
     const MCA: Self = Self(1 << 2);
     const SSMCA: Self = Self(1 << 3);
     /// Sampling, of any kind.
     pub const GIBBS: Self = Self(1 << 4);
-    const SUBSETS: Self = Self(1 << 5);
-    const INTEGERS: Self = Self(1 << 6);
-    const FIXED_POINT: Self = Self(1 << 7);
+    pub(crate) const SUBSETS: Self = Self(1 << 5);
+    pub(crate) const INTEGERS: Self = Self(1 << 6);
+    pub(crate) const FIXED_POINT: Self = Self(1 << 7);
     /// Streams.
     pub const STREAM: Self = Self(1 << 8);
     /// Sources on spaced microphones.
     pub const SPATIAL: Self = Self(1 << 9);
-
-    /// What a build must have to run a model with its usual engine. A model in fixed point needs nothing for floats, but samples
-    /// that are too loud for integers are refused without the feature `gsc`.
-    pub const fn of<T>(model: &Model<'_, T>) -> Self {
-        let is_fixed = model.fixed.is_some();
-        let kind = model.shape.kind;
-        Self::NONE
-            .with(Self::of_kind(kind), !is_fixed)
-            .with(
-                Self::SUBSETS,
-                !kind.is_sampled() && matches!(model.shape.states, States::Subsets | States::Table),
-            )
-            .with(Self::INTEGERS, matches!(model.dictionary, Dictionary::Integer(_)))
-            .with(Self::FIXED_POINT, is_fixed)
-            .with(Self::STREAM, model.is_transformed)
-    }
 
     /// These and others, if they are `needed`.
     pub const fn with(self, others: Self, needed: bool) -> Self {
@@ -88,7 +72,7 @@ impl Features {
     }
 
     /// What brings a kind of model.
-    const fn of_kind(kind: Kind) -> Self {
+    pub(crate) const fn of_kind(kind: Kind) -> Self {
         match kind {
             Kind::Gsc => Self::GSC,
             Kind::Bsc | Kind::Nmf => Self::BINARY,
@@ -100,6 +84,11 @@ impl Features {
     /// These but for some.
     pub const fn without(self, others: Self) -> Self {
         Self(self.0 & !others.0)
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
     }
 
     /// Their names in `Cargo.toml`.
@@ -127,12 +116,6 @@ impl defmt::Format for Features {
     }
 }
 
-/// Refuses a model that needs what this build lacks.
-pub(crate) const fn left_out<T>(model: &Model<'_, T>) -> Option<Features> {
-    let missing = Features::of(model).without(Features::BUILT);
-    if missing.0 == 0 { None } else { Some(missing) }
-}
-
 /// Kinds that have the score [`crate::model::Selection::Independent`].
 pub(crate) const INDEPENDENT: bool = cfg!(feature = "gsc") && SUBSETS;
 /// Kinds that have the score [`crate::model::Selection::Cosine`].
@@ -145,7 +128,7 @@ mod tests {
     use super::*;
     use crate::doc::TWO_SOURCES;
     use crate::kinds::Family;
-    use crate::model::{FixedLatent, Integers, Kind, Noise, Selection, Width};
+    use crate::model::{Dictionary, FixedLatent, Integers, Kind, Model, Noise, Selection, States, Width};
     use crate::{Blob, BlobError, Detail, Engine, Error, Gibbs, Inference, ModelError, Shape};
 
     const SHAPE: Shape = Shape {

@@ -138,7 +138,6 @@ pub(crate) fn infer<T: Real>(
         coarse: 2 * block,
         joint: 0,
         count: 0,
-        glance: None,
     };
     let max_active = model.shape.max_active;
     let mut scratch = Scratch {

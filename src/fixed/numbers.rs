@@ -116,12 +116,14 @@ impl Scaled {
     pub const ONE: Self = Self { mantissa: 1 << 30, exponent: 0 };
 
     /// Its mantissa is in [2^30, 2^31), or zero.
+    #[inline(never)]
     pub fn new<T: Real>(value: T) -> Self {
         let (mantissa, exponent) = value.parts();
         Self { mantissa, exponent }
     }
 
     /// An integer with so many digits behind the point.
+    #[inline(never)]
     pub fn of(value: i32, digits: i32) -> Self {
         let shift = leading_zeros(value.unsigned_abs()) - 1;
         let mantissa = if shift < 0 { value >> 1 } else { value << shift.min(30) };
@@ -129,6 +131,7 @@ impl Scaled {
     }
 
     /// [`Scaled::of`], of two words.
+    #[inline(never)]
     pub fn of_wide(value: i64, digits: i32) -> Self {
         let size = value.unsigned_abs();
         let (high, low) = ((size >> 32) as u32, size as u32);
@@ -146,6 +149,7 @@ impl Scaled {
     }
 
     /// The product; its mantissa is four times smaller at most.
+    #[inline(never)]
     pub fn times(self, other: Self) -> Self {
         Self {
             mantissa: mul_high(self.mantissa, other.mantissa),
@@ -154,6 +158,7 @@ impl Scaled {
     }
 
     /// The sum.
+    #[inline(never)]
     pub fn plus(self, other: Self) -> Self {
         let (large, small) = if self.exponent >= other.exponent { (self, other) } else { (other, self) };
         let shift = (large.exponent - small.exponent).min(30);
@@ -168,6 +173,7 @@ impl Scaled {
     }
 
     /// With so many digits behind the point, as far as there is room.
+    #[inline(never)]
     pub fn to_fixed(self, digits: i32) -> i32 {
         let shift = self.exponent + digits - 30;
         if shift <= 0 {
@@ -201,6 +207,7 @@ impl Scaled {
     }
 
     /// As a float.
+    #[inline(never)]
     pub fn to_real<T: Real>(self) -> T {
         let Self { mantissa, exponent } = self.normal();
         T::of_parts(mantissa, exponent)

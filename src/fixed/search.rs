@@ -2,7 +2,7 @@
 
 use super::numbers::{Scaled, log2};
 use super::sums::Sums;
-use super::tableau::{Kept, Tableau};
+use super::tableau::Tableau;
 use super::{LOG_DIGITS, TAU, TAU_PER_EXPANSION};
 use crate::states::search::met;
 
@@ -60,8 +60,6 @@ pub(super) fn search(
     let Room { expanded, waiting, joints } = room;
     let (mut state, mut queued, mut count) = (tableau.mask(), 0usize, 0);
     let mut tau = TAU.max(TAU_PER_EXPANSION.saturating_mul(expansions as i32));
-    // Where the tableau is, but for a glance.
-    let (mut base, mut kept) = (state, Kept::default());
     loop {
         let mut left_out = met(state, expanded.get(..count).unwrap_or(&[]));
         if tableau.count >= max_active {
@@ -118,13 +116,7 @@ pub(super) fn search(
         queued -= 1;
         remove_first(waiting);
         remove_first(joints);
-        tableau.look_back(&kept);
-        let flips = base ^ next;
-        let is_beside = flips & flips.wrapping_sub(1) == 0;
-        if !(is_beside && tableau.glance(flips.trailing_zeros() as usize, &mut kept)) {
-            go_to(tableau, base, next);
-            base = next;
-        }
+        go_to(tableau, state, next);
         tableau.evaluate();
         state = next;
     }

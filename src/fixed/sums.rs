@@ -5,12 +5,11 @@
 
 use super::numbers::{exp2, mul_high, mul_wide, mul_wide_signed, square};
 use super::results::Summary;
-use super::tableau::{Candidate, Cell, Tableau, View};
+use super::tableau::{Candidate, Cell, Tableau};
 use super::{AWAY_DIGITS, LOG_DIGITS, NEGLIGIBLE, ONE_BIT, ROOT_BITS, VALUE_DIGITS};
-use crate::capacity::MAX_CANDIDATES;
 use crate::counts::Count;
+use crate::numeric::slices::set;
 use crate::states::tableau::Path;
-use heapless::Vec;
 
 /// sqrt(log2 e), the deviation of a latent by itself, Q30, and its square.
 const DEVIATION: i32 = (ROOT_BITS * (1 << 30) as f64) as i32;
@@ -70,13 +69,8 @@ impl Candidate {
             Err(_) => mul_wide(weight, (square >> 16) as u32).min(1 << 46) << 16,
         };
         self.on = self.on.wrapping_add(weight as i32);
-        self.add_moments(mul_wide_signed(weight as i32, value.away), product as i64);
-    }
-
-    /// Adds to the sums of x and x^2.
-    #[inline(always)]
-    fn add_moments(&mut self, first: i64, square: i64) {
-        self.set_sums(self.first().wrapping_add(first), self.square().saturating_add(square));
+        let first = self.first().wrapping_add(mul_wide_signed(weight as i32, value.away));
+        self.set_sums(first, self.square().saturating_add(product as i64));
     }
 
     #[inline(always)]
@@ -213,15 +207,18 @@ impl<'x> Sums<'x> {
         Count::FixedNoted.add(tableau.len());
         self.best = joint;
         self.map.clear();
-        let (view, cells, _) = tableau.parts();
-        let by = flip.and_then(|i| cells.get(i).map(|cell| (i, cell)));
-        for (j, cell) in cells.iter().enumerate() {
+        if let Some(i) = flip {
+            tableau.gather(i);
+        }
+        let by = flip.and_then(|i| tableau.cells.get(i));
+        for (j, (cell, &s)) in tableau.cells.iter().zip(tableau.column.iter()).enumerate().take(tableau.len())
+        {
             if (cell.on != 0) == (flip == Some(j)) {
                 continue;
             }
             let value = match by {
-                Some((i, flip)) if i == j => own_value(flip),
-                Some((i, flip)) => coefficient(cell).wrapping_add(step(cell, flip, view.pair(i, j), -MORE)),
+                Some(by) if flip == Some(j) => own_value(by),
+                Some(by) => coefficient(cell).wrapping_add(step(cell, by, s, -MORE)),
                 None => coefficient(cell),
             };
             if let Some(slot) = self.map_values.get_mut(self.map.len()) {
@@ -232,75 +229,27 @@ impl<'x> Sums<'x> {
     }
 }
 
-/// A flip with few digits, where these do.
-#[derive(Clone, Copy)]
-struct Small {
-    index: u8,
-    turns_on: bool,
-    /// 15 digits.
-    weight: u16,
-    /// 1 / sqrt(|S_ii|), below 8. (12 digits)
-    root: u16,
-    /// tau, below 32, so signed that latents that are on move by w times it. (10 digits)
-    tau: i16,
-}
-
-impl Small {
-    #[inline(always)]
-    fn new(index: usize, cell: &Cell, block: u32) -> Option<Self> {
-        if cell.power > 2 || cell.tau.unsigned_abs() >= (32 << 22) >> block {
-            return None;
-        }
-        let (turns_on, tau) = (cell.on == 0, (cell.tau >> (12 - block)) as i16);
-        Some(Self {
-            index: index as u8,
-            turns_on,
-            weight: ((cell.weight + 32) >> 6) as u16,
-            root: (cell.root >> (18 - cell.power)) as u16,
-            tau: if turns_on { tau.wrapping_neg() } else { tau },
-        })
-    }
-}
-
-/// The small flips that show.
-type Flips = Vec<Small, MAX_CANDIDATES>;
-
 /// Adds a state and its neighbours, whose weights are in the cells, all together `mass`.
 fn add_all(tableau: &mut Tableau<'_>, mass: u32) {
-    let block = tableau.block;
-    let (view, cells, candidates) = tableau.parts();
-    let (mut flips, mut large) = (Flips::new(), 0u32);
-    for (i, cell) in cells.iter().enumerate() {
-        if cell.weight != 0 {
-            match Small::new(i, cell, block) {
-                Some(small) => drop(flips.push(small)), // one for each candidate
-                None => large |= 1 << (i % 32),
-            }
-        }
-    }
-    for (j, (cell, candidate)) in cells.iter().zip(candidates.iter_mut()).enumerate() {
+    let (n, block) = (tableau.len(), tableau.block as i32);
+    for j in 0..n {
+        let (Some(&cell), Some(&candidate)) = (tableau.cells.get(j), tableau.candidates.get(j)) else {
+            return;
+        };
+        let mut candidate = candidate;
         // From the digits of coefficients to those of sums.
-        let away = |value: i32| shifted(value.wrapping_sub(candidate.reference), block as i32 + MORE);
-        if cell.on == 0 {
-            if cell.weight != 0 {
-                let deviation = shifted(mul_high(DEVIATION, cell.root), cell.power - 12);
-                let value = Value { away: away(own_value(cell)), variance: square(deviation) };
-                candidate.add(cell.weight as u32, value);
-            }
-            continue;
-        }
-        let away = away(coefficient(cell));
-        let variance = (mul_high(cell.diagonal, VARIANCE) as u64 >> 12) << (2 * cell.shift as u32).min(28);
-        let (mut rest, mut large) = (mass.wrapping_sub(cell.weight as u32), large);
-        if cell.shift == 0 && (away >> 6).unsigned_abs() < 1 << 12 {
-            large |= add_small(candidate, view, &flips, j, away >> 6);
-        } else {
-            large = !0;
-        }
-        // The others need all digits.
-        for (i, flip) in cells.iter().enumerate().take(if large == 0 { 0 } else { cells.len() }) {
-            if flip.weight != 0 && i != j && large >> (i % 32) & 1 != 0 {
-                let s = view.pair(i, j);
+        let away = |value: i32| shifted(value.wrapping_sub(candidate.reference), block + MORE);
+        if cell.on != 0 {
+            tableau.gather(j);
+            let away = away(coefficient(&cell));
+            let variance =
+                (mul_high(cell.diagonal, VARIANCE) as u64 >> 12) << (2 * cell.shift as u32).min(28);
+            Count::FixedPairs.add(n);
+            let mut rest = mass.wrapping_sub(cell.weight as u32);
+            for (i, (flip, &s)) in tableau.cells.iter().zip(tableau.column.iter()).enumerate().take(n) {
+                if flip.weight == 0 || i == j {
+                    continue;
+                }
                 rest = rest.wrapping_sub(flip.weight as u32);
                 let power = flip.power + cell.shift - 8;
                 let spread = square(shifted(mul_high(mul_high(s, flip.root), DEVIATION), power));
@@ -308,47 +257,17 @@ fn add_all(tableau: &mut Tableau<'_>, mass: u32) {
                     true => variance + spread,
                     false => variance.saturating_sub(spread),
                 };
-                let away = away.saturating_add(step(cell, flip, s, block as i32));
+                let away = away.saturating_add(step(&cell, flip, s, block));
                 candidate.add(flip.weight as u32, Value { away, variance });
             }
+            candidate.add(rest, Value { away, variance });
+        } else if cell.weight != 0 {
+            let deviation = shifted(mul_high(DEVIATION, cell.root), cell.power - 12);
+            let value = Value { away: away(own_value(&cell)), variance: square(deviation) };
+            candidate.add(cell.weight as u32, value);
         }
-        // What small flips take off is less than this.
-        candidate.add(rest, Value { away, variance });
+        set(tableau.candidates, j, candidate);
     }
-}
-
-/// Sums of the latent j that is on, `far` from the reference, over small flips: what they change of what the state itself would
-/// give for all of them, by 16-bit products. Returns the flips that are not small enough.
-///
-/// | | digits |
-/// |---|--:|
-/// | w, below 2 | 13 |
-/// | moves, and how far it is from the reference, below 4 | 10 |
-/// | weights | 15 |
-#[inline(never)]
-fn add_small(candidate: &mut Candidate, view: View<'_>, flips: &[Small], j: usize, far: i32) -> u32 {
-    let (mut moves, mut squares, mut spread, mut large) = (0i32, 0i32, 0i32, 0u32);
-    Count::FixedPairs.add(flips.len());
-    for flip in flips {
-        let i = usize::from(flip.index);
-        if i == j {
-            continue;
-        }
-        let w = (view.pair_roughly(i, j) * i32::from(flip.root)) >> 12;
-        let step = (w * i32::from(flip.tau)) >> 13;
-        if w.unsigned_abs() >= 1 << 14 || step.unsigned_abs() >= 1 << 12 {
-            large |= 1 << (i % 32);
-            continue;
-        }
-        let weight = i32::from(flip.weight);
-        moves += (weight * step) >> 5;
-        squares += (weight * ((step * (step + 2 * far)) >> 10)) >> 5;
-        let change = (weight * ((w * w) >> 13)) >> 5;
-        spread += if flip.turns_on { change } else { -change };
-    }
-    let more = (i64::from(squares) << 15) + (mul_wide_signed(spread, VARIANCE) >> 18);
-    candidate.add_moments(i64::from(moves) << 17, more);
-    large
 }
 
 /// The coefficient of a latent that is off, in the state that has it on. (As [`coefficient`])

@@ -25,7 +25,6 @@ use crate::numeric::slices::{at, set, span, span_mut, triangle};
 use crate::numeric::words::integer_record;
 use crate::project::gram_entry;
 use crate::states::tableau::Latents;
-use heapless::Vec;
 
 /// Digits of S.
 const S_DIGITS: i32 = 28;
@@ -95,83 +94,12 @@ pub(super) struct Tableau<'x> {
     pub joint: i64,
     /// Latents that are on.
     pub count: usize,
-    /// Where the cells are one flip further than S.
-    pub glance: Option<Glance>,
-}
-
-/// A look at the state that one flip leads to, without going there: cells are those of that state, S is not. For one flip there
-/// and one back it would take n^2 operations each; so it takes n, and one more for every entry of S that is asked for.
-#[derive(Clone, Copy)]
-pub(super) struct Glance {
-    i: usize,
-    turns_on: bool,
-    /// The new column is w times this.
-    root: i32,
-    less: u32,
-}
-
-/// What a glance changes.
-pub(super) struct Kept {
-    cells: Vec<(i32, i32), MAX_CANDIDATES>,
-    own: Cell,
-    joint: i64,
-    count: usize,
-}
-
-impl Default for Kept {
-    fn default() -> Self {
-        Self { cells: Vec::new(), own: Cell::default(), joint: 0, count: 0 }
-    }
-}
-
-/// S in the present state.
-#[derive(Clone, Copy)]
-pub(super) struct View<'x> {
-    pairs: &'x [i32],
-    /// w of a glance.
-    column: &'x [i32],
-    glance: Option<Glance>,
-}
-
-impl View<'_> {
-    /// Entry (i, j) of S, i not j.
-    #[inline(always)]
-    pub fn pair(&self, i: usize, j: usize) -> i32 {
-        let s = pair(self.pairs, i, j);
-        let Some(glance) = self.glance else { return s };
-        let w = |i: usize| self.column.get(i).copied().unwrap_or_default();
-        if glance.i == i || glance.i == j {
-            return mul_high(w(if glance.i == i { j } else { i }), glance.root) >> glance.less;
-        }
-        let change = mul_high(w(i), w(j));
-        if glance.turns_on { s.wrapping_sub(change) } else { s.wrapping_add(change) }
-    }
-
-    /// The same with 13 digits.
-    #[inline(always)]
-    pub fn pair_roughly(&self, i: usize, j: usize) -> i32 {
-        let s = pair(self.pairs, i, j) >> 15;
-        let Some(glance) = self.glance else { return s };
-        let w = |i: usize| self.column.get(i).copied().unwrap_or_default() >> 16;
-        if glance.i == i || glance.i == j {
-            let w = w(if glance.i == i { j } else { i });
-            return (w * (glance.root >> 16)) >> (15 + glance.less);
-        }
-        let change = (w(i) * w(j)) >> 15;
-        if glance.turns_on { s - change } else { s + change }
-    }
 }
 
 /// Place of row `i` in a strictly lower triangle.
 #[inline(always)]
 const fn row_start(i: usize) -> usize {
     triangle(i) - i
-}
-
-/// Entry (i, j) of S, i not j.
-#[inline(always)]
-fn pair(pairs: &[i32], i: usize, j: usize) -> i32 {
-    pairs.get(if i > j { row_start(i) + j } else { row_start(j) + i }).copied().unwrap_or_default()
 }
 
 /// Most that entries of latents that are on may be for this flip.
@@ -356,7 +284,7 @@ impl Tableau<'_> {
     }
 
     /// Gathers S_:i without its diagonal.
-    fn gather(&mut self, i: usize) {
+    pub fn gather(&mut self, i: usize) {
         let n = self.len();
         Count::FixedFlipped.add(1);
         Count::FixedGathered.add(n);
@@ -453,48 +381,6 @@ impl Tableau<'_> {
         if is_off {
             self.settle();
         }
-    }
-
-    /// Looks at the state that a flip of candidate `i` leads to; false, and nothing changed, if units would change.
-    pub fn glance(&mut self, i: usize, kept: &mut Kept) -> bool {
-        let Some(&own) = self.cells.get(i) else { return false };
-        let (mut own, prior) = (own, self.candidates.get(i).map_or(0, |candidate| candidate.prior));
-        evaluate(&mut own, prior, self.louder(), self.coarse);
-        self.gather(i);
-        if self.is_large(most_step(&own)) {
-            return false;
-        }
-        kept.cells.clear();
-        for cell in self.cells.iter().take(self.latents.len()) {
-            let _ = kept.cells.push((cell.diagonal, cell.seen)); // one for each candidate
-        }
-        (kept.own, kept.joint, kept.count) = (own, self.joint, self.count);
-        let turns_on = own.on == 0;
-        self.weigh(&own, prior);
-        let is_off = self.move_cells(turns_on, own.tau);
-        let less = self.turn(i, &own);
-        self.glance = Some(Glance { i, turns_on, root: own.root, less });
-        if is_off {
-            self.look_back(kept);
-        }
-        !is_off
-    }
-
-    /// Ends a glance.
-    pub fn look_back(&mut self, kept: &Kept) {
-        let Some(glance) = self.glance.take() else { return };
-        for (cell, &(diagonal, seen)) in self.cells.iter_mut().zip(&kept.cells) {
-            (cell.diagonal, cell.seen) = (diagonal, seen);
-        }
-        set(self.cells, glance.i, kept.own);
-        (self.joint, self.count) = (kept.joint, kept.count);
-    }
-
-    /// S, and the rest.
-    pub fn parts(&mut self) -> (View<'_>, &[Cell], &mut [Candidate]) {
-        let n = self.len();
-        let view = View { pairs: self.pairs, column: self.column, glance: self.glance };
-        (view, span(self.cells, 0, n), span_mut(self.candidates, 0, n))
     }
 
     /// Whether entries of `column` of latents that are on are larger than this.

@@ -86,7 +86,7 @@ impl<'x, T: Real> Best<'x, T> {
         Self { joint: None, path, values }
     }
 
-    fn note<S: Sampler<T>>(&mut self, sampler: &mut S) {
+    fn note(&mut self, sampler: &mut dyn Sampler<T>) {
         let joint = sampler.joint();
         if self.joint.is_none_or(|best| joint > best) {
             self.joint = Some(joint);
@@ -96,7 +96,7 @@ impl<'x, T: Real> Best<'x, T> {
 }
 
 /// The latents that are on, and their values.
-pub(super) fn on<T: Real, S: Sampler<T>>(sampler: &S, path: &mut Path, values: &mut [T]) {
+pub(super) fn on<T: Real>(sampler: &dyn Sampler<T>, path: &mut Path, values: &mut [T]) {
     path.clear();
     for p in (0..sampler.order().len()).filter(|&p| sampler.is_on(p)) {
         set(values, path.len(), sampler.value(p));
@@ -105,7 +105,7 @@ pub(super) fn on<T: Real, S: Sampler<T>>(sampler: &S, path: &mut Path, values: &
 }
 
 /// All chains of one sample.
-pub(super) struct Chains<'x, 's, T, V> {
+pub(super) struct Chains<'x, 's, T> {
     pub settings: &'x Gibbs,
     /// gamma: most latents on in a state that [`Start::Best`] looks at.
     pub listed: usize,
@@ -114,12 +114,13 @@ pub(super) struct Chains<'x, 's, T, V> {
     pub values: &'x mut [T],
     pub sums: &'x mut Tally<'s, T>,
     pub best: Best<'x, T>,
-    pub visit: V,
+    pub visit: &'x mut dyn FnMut(Draw<'_, T>),
 }
 
-impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, T, V> {
+impl<T: Real> Chains<'_, '_, T> {
     /// Returns the joint of the best state.
-    pub fn run<S: Sampler<T>>(mut self, sampler: &mut S) -> T {
+    #[inline(never)]
+    pub fn run(mut self, sampler: &mut dyn Sampler<T>) -> T {
         let Gibbs { sweeps, burn_in, thinning, chains, .. } = *self.settings;
         for _ in 0..chains {
             self.start(sampler);
@@ -145,7 +146,7 @@ impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, T, V> {
         usize::from(self.settings.max_active)
     }
 
-    fn start<S: Sampler<T>>(&mut self, sampler: &mut S) {
+    fn start(&mut self, sampler: &mut dyn Sampler<T>) {
         sampler.reset();
         let most = self.max_active();
         match self.settings.start {
@@ -156,7 +157,7 @@ impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, T, V> {
         self.best.note(sampler);
     }
 
-    fn sweep<S: Sampler<T>>(&mut self, sampler: &mut S, is_kept: bool) {
+    fn sweep(&mut self, sampler: &mut dyn Sampler<T>, is_kept: bool) {
         let is_averaged = is_kept && !self.sums.has_second();
         for p in 0..sampler.order().len() {
             Count::Drawn.add(1);
@@ -180,7 +181,7 @@ impl<T: Real, V: FnMut(Draw<'_, T>)> Chains<'_, '_, T, V> {
         }
     }
 
-    fn keep<S: Sampler<T>>(&mut self, sampler: &mut S) {
+    fn keep(&mut self, sampler: &mut dyn Sampler<T>) {
         Count::Kept.add(sampler.order().len());
         sampler.keep();
         self.sums.count_draw();

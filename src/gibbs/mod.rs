@@ -85,7 +85,7 @@ pub(crate) fn posterior<T: Real>(
     settings: &Gibbs,
     memory: &mut Memory<'_, T>,
     state: &mut State<T>,
-    visit: impl FnMut(Draw<'_, T>),
+    visit: &mut dyn FnMut(Draw<'_, T>),
 ) {
     match model.shape.kind.family() {
         Family::Slab | Family::Binary => linear(model, settings, memory, state, visit),
@@ -100,7 +100,7 @@ fn linear<T: Real>(
     settings: &Gibbs,
     memory: &mut Memory<'_, T>,
     state: &mut State<T>,
-    visit: impl FnMut(Draw<'_, T>),
+    visit: &mut dyn FnMut(Draw<'_, T>),
 ) {
     let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
     let energy = state.energy;
@@ -149,7 +149,7 @@ fn maximal<T: Real>(
     settings: &Gibbs,
     memory: &mut Memory<'_, T>,
     state: &mut State<T>,
-    visit: impl FnMut(Draw<'_, T>),
+    visit: &mut dyn FnMut(Draw<'_, T>),
 ) {
     let Memory {
         sample, candidates, links, chain_maxima, borders, clean, values, map_values, second, ..

@@ -19,7 +19,7 @@ use crate::states::tableau::Path;
 pub(crate) const CLIMBS: u32 = 16;
 
 /// Switches whichever latent gains most, on with its most probable value or off, until none gains; values settle in between.
-pub(super) fn climb<T: Real, S: Sampler<T>>(sampler: &mut S, max_active: usize) {
+pub(super) fn climb<T: Real>(sampler: &mut dyn Sampler<T>, max_active: usize) {
     let positions = sampler.order().len();
     for _ in 0..CLIMBS {
         let (mut best, mut most) = (None, T::ZERO);
@@ -42,7 +42,7 @@ pub(super) fn climb<T: Real, S: Sampler<T>>(sampler: &mut S, max_active: usize) 
 }
 
 /// Looks at all states with at most `max_active` on and stays at the most probable one, the first of equals.
-pub(super) fn list<T: Real, S: Sampler<T>>(sampler: &mut S, max_active: usize) {
+pub(super) fn list<T: Real>(sampler: &mut dyn Sampler<T>, max_active: usize) {
     let positions = sampler.order().len();
     let (mut most, mut best) = (None, Path::new());
     each_path(positions, max_active, |path| {
@@ -59,7 +59,7 @@ pub(super) fn list<T: Real, S: Sampler<T>>(sampler: &mut S, max_active: usize) {
 }
 
 /// Switches to a state. Between one of [`each_path`]'s and the next, one latent is switched on, and one off on average.
-fn visit<T: Real, S: Sampler<T>>(sampler: &mut S, path: &[u16]) {
+fn visit<T: Real>(sampler: &mut dyn Sampler<T>, path: &[u16]) {
     for p in 0..sampler.order().len() {
         match (sampler.is_on(p), path.contains(&(p as u16))) {
             (true, false) => sampler.set(p, None),
@@ -70,14 +70,14 @@ fn visit<T: Real, S: Sampler<T>>(sampler: &mut S, path: &[u16]) {
 }
 
 /// On, with its most probable value given all others.
-fn switch_on<T: Real, S: Sampler<T>>(sampler: &mut S, p: usize) {
+fn switch_on<T: Real>(sampler: &mut dyn Sampler<T>, p: usize) {
     let given = sampler.given(p);
     let mode = sampler.mode(p, given);
     sampler.set(p, Some(mode));
 }
 
 /// Draws all latents from the prior.
-pub(super) fn scatter<T: Real, S: Sampler<T>>(sampler: &mut S, max_active: usize, rng: &mut Rng) {
+pub(super) fn scatter<T: Real>(sampler: &mut dyn Sampler<T>, max_active: usize, rng: &mut Rng) {
     for p in 0..sampler.order().len() {
         sampler.set(p, None);
         let away = sampler.prior(p, rng);

@@ -7,7 +7,7 @@ use crate::numeric::words::words_mut;
 use crate::posterior::{Results, Sums};
 use crate::state::{State, tableau};
 use crate::states::reference::{Scratch, refer};
-use crate::states::search::{Room, go_to, reach, revisit, search};
+use crate::states::search::{Room, reach, revisit, search};
 use crate::states::tableau::{Latents, PASSES, Path, Tableau};
 
 /// Candidates, and the tableau at the reference.
@@ -69,8 +69,13 @@ pub(super) fn begin_anew<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, 
     let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
     tableau.begin(memory.projection, state.energy);
     let reference = words_mut(memory.expanded).first().copied().unwrap_or_default();
-    go_to(&mut tableau, 0, reference);
-    tableau.refine();
+    let mut on = Path::new();
+    for (i, &latent) in tableau.latents.iter().enumerate() {
+        if reference >> (i % 32) & 1 != 0 {
+            let _ = on.push(latent); // no more than may be on
+        }
+    }
+    tableau.turn_to(&on);
     (state.joint, state.anchor, state.on) = (tableau.joint, tableau.joint, tableau.count as u16);
 }
 

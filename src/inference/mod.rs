@@ -274,7 +274,7 @@ impl<'m, T: Real> Inference<'m, T> {
 
     /// [`Inference::posterior`], showing every draw that counts; there are none where all states are looked at.
     #[inline(always)]
-    pub fn draw(&mut self, visit: impl FnMut(Draw<'_, T>)) -> Result<Estimate<'_, T>, Error> {
+    pub fn draw(&mut self, mut visit: impl FnMut(Draw<'_, T>)) -> Result<Estimate<'_, T>, Error> {
         let (model, memory, state) = (self.model.get(), &mut self.memory, self.state.get_mut());
         if FIXED && state.is_fixed {
             state.number = state.number.wrapping_add(1);
@@ -286,7 +286,9 @@ impl<'m, T: Real> Inference<'m, T> {
         }
         // The one place that tells engines apart.
         match (&self.engine, model.shape.states) {
-            (Engine::Gibbs(settings), _) if GIBBS => gibbs::posterior(model, settings, memory, state, visit),
+            (Engine::Gibbs(settings), _) if GIBBS => {
+                gibbs::posterior(model, settings, memory, state, &mut visit)
+            }
             (_, States::Subsets | States::Table) if SUBSETS => subsets::posterior(model, memory, state),
             _ => adaptive::posterior(model, memory, state),
         }

@@ -1,10 +1,11 @@
 //! What parameters must be before anything is inferred from them.
 
+use super::needs::left_out;
 use super::{
     Dictionary, Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States,
 };
 use crate::capacity::{MAX_ACTIVE, MAX_CANDIDATES, MAX_EXPANSIONS, MAX_SELECTED};
-use crate::features::{FIXED, INTEGERS, SUBSETS, left_out};
+use crate::features::{FIXED, INTEGERS, SUBSETS};
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, lower_row};
 

@@ -12,9 +12,9 @@
 mod check;
 mod dictionary;
 mod fixed;
+mod needs;
 
 use crate::counts::Count;
-use crate::features::left_out;
 use crate::numeric::math::{Real, binomial};
 use crate::numeric::slices::{at, span, triangle};
 
@@ -24,6 +24,7 @@ pub(crate) use check::{Sign, numbers};
 pub use dictionary::{Dictionary, Integers, QUAD, Width};
 pub(crate) use dictionary::{float_column, float_columns, with_column};
 pub use fixed::FixedLatent;
+use needs::left_out;
 
 /// Latents per panel of the packed dictionary.
 pub const PANEL: usize = 8;

@@ -30,7 +30,7 @@ pub(crate) struct Room<'x, T> {
 }
 
 /// Goes to a state, turning latents on first: on the way no loud one is missing.
-pub(crate) fn go_to<T: Real>(tableau: &mut Tableau<'_, T>, from: u32, to: u32) {
+fn go_to<T: Real>(tableau: &mut Tableau<'_, T>, from: u32, to: u32) {
     let mut is_loud = false;
     for flips in [to & !from, from & !to] {
         let mut rest = flips;
