@@ -21,9 +21,9 @@ impl<T: Real> Prepared<T> {
         let Shape { latents, selected, max_active, .. } = self.shape;
         if !self.shape.fits_integers() {
             let what = format!(
-                "{max_active} of {selected} latents on at once, of {latents}, are too many for integers"
+                "up to {max_active} of {selected} candidates on at once, of {latents} latents, are too many for integers"
             );
-            let advice = "take adaptive states, or --max-active 3, --selected 10 and --latents 4096 at most, or leave the flag away";
+            let advice = "make the model with --max-active 3 and --selected 10 at most, or with adaptive states, or leave the flag away";
             return Err(Error::input(what, PLACE, advice));
         }
         let is_adaptive = matches!(self.shape.states, States::Adaptive { .. });
