@@ -52,7 +52,7 @@ fn close(a: [u8; 3], b: [u8; 3]) -> bool {
 fn screens_of_reports() {
     let folder =
         PathBuf::from(std::env::var_os("SPIKELET_SCREENS").expect("SPIKELET_SCREENS, set by tests/report"));
-    for page in ["patches", "mixture", "sounds"] {
+    for page in ["patches", "mixture"] {
         for (size, width) in [("desktop", 1100), ("phone", 390)] {
             let mut shapes = Vec::new();
             for (dark, scheme) in ["light", "dark"].into_iter().enumerate() {
