@@ -1,5 +1,7 @@
 //! The `spikelet` command as its users call it: files in a folder of their own, arguments, exit status.
 
+#[path = "cli/advise.rs"]
+mod advise;
 #[path = "../../tests/common/mod.rs"]
 mod common;
 #[path = "cli/demo.rs"]

@@ -40,7 +40,7 @@ pub(super) struct Framing {
     transform: Option<TransformName>,
     /// Bins of the transform, a power of two from 16 to 2048; longer ones tell steady tones apart better, shorter ones what
     /// is short. A stream is late by twice as many samples [default: 32 ms of the recording, 256 at 8 kHz]
-    #[arg(long, value_name = "COUNT", requires = "transform")]
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["patch", "frame", "remove_mean"])]
     bins: Option<u32>,
     /// Take the mean off every patch or window, and put it back after inference [default: on for patches with gsc and
     /// bsc, else off]
@@ -51,7 +51,11 @@ pub(super) struct Framing {
 impl Framing {
     /// Whether any flag says how points are made.
     pub fn is_given(&self) -> bool {
-        self.patch.is_some() || self.frame.is_some() || self.transform.is_some() || self.remove_mean.is_some()
+        self.patch.is_some()
+            || self.frame.is_some()
+            || self.transform.is_some()
+            || self.bins.is_some()
+            || self.remove_mean.is_some()
     }
 
     /// The frame for this kind of model; `None` when every sample, or every row of a file, is a point. A transform needs to
@@ -62,16 +66,13 @@ impl Framing {
         bins: u32,
         channels: impl FnOnce() -> Result<usize>,
     ) -> Result<Option<Frame>> {
-        match self.transform {
-            Some(TransformName::Mdct) => {
-                return self.transform(kind, self.bins.unwrap_or(bins), channels).map(Some);
+        match (self.transform, self.bins) {
+            (Some(TransformName::None), Some(_)) => {
+                let advice = "say --transform mdct, or leave it away";
+                return Err(Error::input("there is no transform", "--bins", advice));
             }
-            Some(TransformName::None) if self.bins.is_some() => {
-                return Err(Error::input(
-                    "there is no transform",
-                    "--bins",
-                    "say --transform mdct, or leave it away",
-                ));
+            (Some(TransformName::Mdct), _) | (None, Some(_)) => {
+                return self.transform(kind, self.bins.unwrap_or(bins), channels).map(Some);
             }
             _ => {}
         }

@@ -84,7 +84,7 @@ impl Merge {
             return Ok(self.models.iter().map(stem).collect());
         }
         if self.names.len() != self.models.len() {
-            let what = format!("{} names for {} models", self.names.len(), self.models.len());
+            let what = format!("{} for {} models", counted(self.names.len(), "name"), self.models.len());
             return Err(Error::input(what, "--names", "give one for each, with commas between"));
         }
         Ok(self.names.clone())

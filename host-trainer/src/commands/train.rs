@@ -5,6 +5,7 @@ mod from;
 mod front_end;
 mod inside;
 mod interrupt;
+mod limits;
 mod outputs;
 mod plan;
 mod report;
@@ -137,6 +138,9 @@ impl Train {
         // Better now than after hours: data may be beyond the numbers that a model can hold.
         self.blob(&state, About { frame, gains: points.gains(), ..About::default() })?;
         if self.train(&mut state, &mut points, &checkpoint)? {
+            let cut_off = limits::check(&state, &mut points)?;
+            cut_off.iter().for_each(warn);
+            odd.extend(cut_off);
             let about = About { frame, gains: points.gains(), ..About::default() };
             self.write(&state, about, &outputs.json, &odd)
         } else {

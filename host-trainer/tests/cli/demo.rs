@@ -44,6 +44,9 @@ fn the_demo_separates_and_its_commands_work() {
     for name in ["MODEL_ALIGNED", "MODEL_STREAM_SIZE", "model_blob"] {
         assert!(text.contains(name) && header.contains(name), "{name}");
     }
+    // The processor it advises is fast enough, worst samples included, as `inspect` has it.
+    let advised = text.lines().find(|line| line.contains("% if every sample were the worst")).unwrap();
+    assert!(advised.ends_with("if every sample were the worst."), "{advised}");
     // The commands it prints do what it did, to the bit.
     let first = desk.content();
     let steps: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("$ spikelet ")).collect();

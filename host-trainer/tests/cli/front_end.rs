@@ -28,7 +28,7 @@ fn bursts(seed: u64) -> Vec<f64> {
 }
 
 /// Two sounds on two microphones, the second of which hears one `late` samples later.
-fn mix(desk: &Desk, name: &str, rate: u32, late: usize) {
+pub fn mix(desk: &Desk, name: &str, rate: u32, late: usize) {
     let (a, b) = (bursts(1), bursts(2));
     let at = |n: usize| if n < late { 0.0 } else { a[n - late] };
     let heard = |n: usize| [a[n] + 0.4 * b[n], 0.5 * at(n) + b[n]].map(|y| y as f32);
@@ -49,6 +49,8 @@ fn recordings_get_a_front_end() {
     assert_eq!(stderr(&desk, &format!("{TRAIN} 2 --transform mdct --bins 64 mix.wav"), 0), "");
     stderr(&desk, &format!("{TRAIN} 2 --transform mdct mix.wav"), 0);
     assert_eq!(json(&desk, "m.json")["frame"]["bins"], 512);
+    stderr(&desk, &format!("{TRAIN} 2 --bins 64 mix.wav"), 0);
+    assert_eq!(json(&desk, "m.json")["frame"]["bins"], 64);
     stderr(&desk, &format!("{TRAIN} 2 --transform none mix.wav"), 0);
     assert_eq!(json(&desk, "m.json")["frame"]["form"], "samples");
     let said = stderr(&desk, &format!("{TRAIN} 2 --transform none --bins 64 mix.wav"), 2);

@@ -219,7 +219,10 @@ fn fixed_point() {
     );
     desk.good("import --model gsc --w W.npy --sigma2 0.01 --selected 12 --max-active 4 --states subsets --out deep.spk");
     let error = bad(&desk, "quantize deep.spk --encoding i16 --fixed-point --out r.spk");
-    assert!(error.contains("4 of 12 latents on at once, of 12, are too many for integers"), "{error}");
+    assert!(
+        error.contains("up to 4 of 12 candidates on at once, of 12 latents, are too many for integers"),
+        "{error}"
+    );
     desk.good("import --model bsc --w W.npy --sigma2 0.01 --out bsc.spk");
     let error = bad(&desk, "quantize bsc.spk --encoding i16 --fixed-point --out r.spk");
     assert!(error.contains("only models of kind gsc"), "{error}");

@@ -65,13 +65,23 @@ fn page(desk: &Desk, line: &str) -> String {
         );
         for attribute in node.attributes() {
             let (name, value) = (attribute.name(), attribute.value());
-            assert!(!name.starts_with("on") && !["src", "href", "srcset", "data"].contains(&name), "{name}");
-            assert!(!value.contains("NaN") && !value.contains("inf "), "{name}: {value}");
+            let is_sound = name == "src" && value.starts_with("data:audio/wav;base64,UklGR");
+            assert!(
+                is_sound || !name.starts_with("on") && !["src", "href", "srcset", "data"].contains(&name),
+                "{name}"
+            );
+            assert!(is_sound || !value.contains("NaN") && !value.contains("inf "), "{name}: {value}");
         }
         let is_named =
             || node.attribute("aria-hidden").is_some() || node.children().any(|c| c.has_tag_name("title"));
         assert!(name != "svg" || is_named(), "a drawing without a title");
     }
+    // Base64 has slashes of its own.
+    let html: String = html
+        .split("data:audio/wav;base64,")
+        .enumerate()
+        .map(|(part, text)| if part == 0 { text } else { &text[text.find('"').unwrap()..] })
+        .collect();
     for elsewhere in ["http:", "https:", "url(", "@import", "//"] {
         assert!(!html.contains(elsewhere), "{elsewhere}");
     }
@@ -350,4 +360,40 @@ fn what_is_no_description() {
         assert!(text.starts_with("error: ") && text.contains(what), "{line}: {text}");
     }
     assert!(desk.content() == before, "something was written");
+}
+
+/// Players, figures, names of channels and scales.
+#[test]
+fn a_recording_can_be_heard() {
+    let desk = Desk::new();
+    crate::front_end::mix(&desk, "mix.wav", 8000, 0);
+    let line = "train --model gsc --latents 2 --bins 32 --transform mdct --iterations 8 --restarts 1 mix.wav --out m.spk";
+    desk.good(line);
+    desk.good("separate m.spk mix.wav --out-dir out");
+    let html = page(&desk, "--data mix.wav --reference out/source_0.wav out/source_1.wav");
+    // The mixture and two sources; of a result against itself nothing is missing.
+    assert_eq!(html.matches("<audio controls").count(), 3);
+    assert!(html.contains("media-src data:") && html.contains("100.0 dB"), "SI-SDR");
+    for words in [">channel 1<", ">channel 2<", "class=\"top\"", " Hz, "] {
+        assert!(html.contains(words), "{words}");
+    }
+    assert!(page(&desk, "--data mix.wav").contains("shows with <code>--reference</code>"));
+    // References of other lengths, or of data that is no recording.
+    let bad = |line: &str, words: &str| {
+        let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(words), "{line}: {said}");
+    };
+    write_wav(desk.path("short.wav"), 8000, 1, &[0.5; 100]).unwrap();
+    bad(
+        "report m.json --data mix.wav --reference short.wav --out x.html",
+        "100 samples where the mixture has",
+    );
+    bad("report m.json --reference out/source_0.wav --out x.html", "--data");
+
+    fs::write(desk.path("table.csv"), "left,right\n1,2\n2,1\n-1,1\n0.5,3\n").unwrap();
+    desk.good("train --model gsc --latents 2 --iterations 2 --restarts 1 table.csv --out m.spk");
+    let html = page(&desk, "--data table.csv");
+    assert!(html.contains(">left<") && html.contains(">right<"));
+    bad("report m.json --data table.csv --reference short.wav --out x.html", "only recordings have sources");
 }

@@ -196,14 +196,14 @@ fn what_does_not_fit_is_refused() {
         ("separate mix.wav mix.wav --out-dir o", "mix.wav"),
         ("denoise m.spk mix.wav clean.wav", "use spikelet separate"),
         ("eval m.spk mix.wav --reference s0.wav", "use spikelet separate --reference"),
-        ("infer m.spk s0.wav --out-dir o", "1 channels where there should be 2"),
+        ("infer m.spk s0.wav --out-dir o", "1 channel where there should be 2"),
         (
             "train --model gsc --latents 3 --transform mdct --bins 100 mix.wav --out x.spk",
             "cannot have 100 bins",
         ),
         ("train --model mca --latents 3 --transform mdct mix.wav --out x.spk", "use --model gsc"),
-        ("train --model gsc --latents 3 --transform mdct points.npy --out x.spk", "this is no recording"),
-        ("train --model gsc --latents 3 --bins 64 mix.wav --out x.spk", "--transform"),
+        ("train --model gsc --latents 3 --transform mdct points.npy --out x.spk", "only recordings can be"),
+        ("train --model gsc --latents 3 --bins 64 --frame 64 mix.wav --out x.spk", "--bins"),
     ] {
         let error = bad(&desk, line);
         assert!(error.contains(what), "{line}: {error}");
@@ -245,7 +245,7 @@ fn merged_dictionaries_take_one_channel_apart() {
     desk.good("train --model gsc --latents 4 --frame 16 --iterations 2 --restarts 1 low.wav --out short.spk");
     desk.good("train --model bsc --latents 4 --frame 32 --hop 8 --iterations 2 --restarts 1 low.wav --out onoff.spk");
     for (line, what) in [
-        ("merge low.spk high.spk --names one --out x.spk", "1 names for 2 models: --names"),
+        ("merge low.spk high.spk --names one --out x.spk", "1 name for 2 models: --names"),
         ("merge low.spk high.spk --names a,a --out x.spk", "these are no groups"),
         ("merge low.spk --out x.spk", "MODEL.spk"),
         ("merge low.spk short.spk --out x.spk", "16 dimensions here, 32 in the first: short.spk"),

@@ -103,3 +103,14 @@ fn held_out_points_end_a_run_that_overfits() {
         assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
     }
 }
+
+/// Three or four latents are on at a time, where two may be, and all may.
+#[test]
+fn states_that_are_cut_off_are_told() {
+    let desk = desk(400);
+    desk.good("train --model gsc --latents 12 --selected 8 --max-active 2 --iterations 10 --restarts 1 Y.npy --out m.spk");
+    let model = json(&desk, "m.json");
+    assert!(warns(&model, "states are cut off by --max-active 2:"), "{}", model["warnings"]);
+    desk.good("train --model gsc --latents 6 --iterations 10 --restarts 1 Y.npy --out m.spk");
+    assert!(!warns(&json(&desk, "m.json"), "cut off"));
+}

@@ -36,7 +36,7 @@ pub(super) struct Plan {
     given_model: Option<ModelKind>,
     /// H, how many latents (sources, dictionary elements) to learn
     #[arg(long = "latents", value_name = "COUNT", required_unless_present = "from",
-          value_parser = clap::value_parser!(u16).range(1..))]
+          allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     given_latents: Option<u16>,
     /// Go on from the parameters of a model that was trained before, with its settings where no flag says otherwise, on the
     /// same or on other data; starts at temperature 1
@@ -142,7 +142,7 @@ pub(super) struct Plan {
     #[arg(long, value_enum)]
     init: Option<InitForm>,
     /// Most iterations (passes over the data) per start
-    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    #[arg(long, value_name = "COUNT", default_value_t = 100, allow_negative_numbers = true)]
     iterations: usize,
     /// Starts from different random parameters, of which one is kept [default: 4 in plain EM, which may end in a poor
     /// local optimum, 1 in stepwise EM]

@@ -1,0 +1,87 @@
+//! `spikelet advise`: what it sees, what it says, and that its commands work.
+
+use crate::desk::Desk;
+use crate::front_end::mix;
+use spikelet_trainer::data::write_wav;
+
+fn stderr(desk: &Desk, line: &str) -> String {
+    let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(2), "{line}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn row<'t>(text: &'t str, key: &str) -> &'t str {
+    text.lines().find(|line| line.starts_with(key)).unwrap_or_else(|| panic!("no {key} in {text}"))
+}
+
+#[test]
+fn sound_on_two_channels() {
+    let desk = Desk::new();
+    mix(&desk, "mix.wav", 8000, 0);
+    let text = desk.good("advise mix.wav --core m7 --clock 480MHz --ram 64K --flash 256K");
+    assert!(row(&text, "data").contains("2 channels, 8000 Hz, 2.0 s, without delays"), "{text}");
+    assert!(row(&text, "front end").contains("--transform mdct --bins 256"), "{text}");
+    assert!(row(&text, "fits").contains("yes") && row(&text, "states").contains("exact"), "{text}");
+    // Its commands work as they are printed.
+    let commands: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  spikelet ")).collect();
+    assert_eq!(commands.len(), 4, "{text}");
+    for command in commands {
+        desk.good(&command.replace("train ", "train --iterations 1 --restarts 1 "));
+    }
+    assert!(desk.path("model.h").is_file() && desk.path("model.sources/source_1.wav").is_file());
+    // Less latency takes shorter blocks; too little of everything says what comes closest.
+    let text = desk.good("advise mix.wav --latency 20ms --sources 2");
+    assert!(
+        row(&text, "front end").contains("--bins 64:")
+            && row(&text, "latents").contains("2: as --sources says"),
+        "{text}"
+    );
+    let text = desk.good("advise mix.wav --core m0 --clock 1MHz --ram 1K");
+    assert!(
+        row(&text, "fits").contains("NO, this comes closest") && text.contains("--fixed-point"),
+        "{text}"
+    );
+    assert!(
+        row(&text, "fits").contains("RAM is") && row(&text, "fits").contains("processor, at worst is"),
+        "{text}"
+    );
+}
+
+#[test]
+fn other_data() {
+    let desk = Desk::new();
+    mix(&desk, "apart.wav", 8000, 4);
+    let text = desk.good("advise apart.wav --sources 2");
+    assert!(text.contains("spikelet train --model spatial --latents 2 apart.wav --out model.spk"), "{text}");
+
+    let wave: Vec<f64> = (0..1200).map(|i| (1.7 * f64::from(i)).sin()).collect();
+    desk.array("signed.npy", &[400, 3], &wave);
+    assert!(row(&desk.good("advise signed.npy"), "model").contains("gsc"));
+    desk.array("positive.npy", &[400, 3], &wave.iter().map(|y| y.abs()).collect::<Vec<_>>());
+    assert!(row(&desk.good("advise positive.npy"), "model").contains("nmf"));
+    desk.array("wide.npy", &[3, 40], &wave[..120]);
+    assert!(desk.good("advise wide.npy").contains("transpose it if it is channels x time"));
+    let mono: Vec<f32> = wave.iter().map(|&y| y as f32).collect();
+    write_wav(desk.path("mono.wav"), 8000, 1, &mono).unwrap();
+    assert!(row(&desk.good("advise mono.wav"), "front end").contains("--frame 64 --hop 16"));
+
+    // And runs them.
+    let text = desk.good("advise signed.npy --sources 2 --train --out here/m.spk");
+    assert!(text.contains("$ spikelet train") && desk.path("here/m.h").is_file(), "{text}");
+
+    desk.array("zero.npy", &[40, 3], &[0.0; 120]);
+    for (line, words) in [
+        ("advise missing.wav", "there is no such file"),
+        ("advise zero.npy", "all numbers are zero"),
+        ("advise signed.npy --core m5", "choose one of m0"),
+        ("advise signed.npy --clock 168", "a clock needs its unit"),
+        ("advise signed.npy --ram 64", "256 bytes or more"),
+        ("advise signed.npy --flash much", "such as 65536, 64K or 1M"),
+        ("advise signed.npy --latency 20", "a time needs its unit"),
+        ("advise signed.npy --sources 0", "not in 1..=1024"),
+        ("advise", "required"),
+    ] {
+        let said = stderr(&desk, line);
+        assert!(said.contains(words), "{line}: {said}");
+    }
+}
