@@ -6,6 +6,7 @@
 //! --predict` says how near predictions come to models that were not fitted.
 
 mod draw;
+pub mod rooms;
 
 use crate::{Error, Result};
 use spikelet::counts::{Count, Counts, take};

@@ -7,9 +7,7 @@
 //! ```
 //!
 //! C_s is that of the state without its lowest source, plus (1 - eps) R of this source. With l(s_h) = eps + (1 - eps) s_h, the sums over
-//! states are one over all and one over those with h on; both come out of folding the table of states in halves, H times.
-
-#![allow(clippy::needless_range_loop)] // indices as in the equations
+//! states are one over all and one over those with h on.
 
 use super::bin::{
     Bin, Complex, Constants, MOST_SOURCES, MOST_STATES, Posterior, Prior, conj, minus, square, times,
@@ -20,18 +18,11 @@ use crate::numeric::slices::span;
 /// A Hermitian matrix or a Cholesky factor: entries on and below the diagonal.
 type Lower<T, const D: usize> = [[Complex<T>; D]; D];
 
-/// A state: w_s, w_s P_s y and q_s of y scaled to length 1.
+/// A state, or a sum over states: w_s and w_s P_s y.
 #[derive(Clone, Copy)]
 struct State<T, const D: usize> {
     weight: T,
     part: [Complex<T>; D],
-    quadratic: T,
-}
-
-/// All states, and R_h[m, :] of all sources.
-struct Table<T, const D: usize> {
-    states: [State<T, D>; MOST_STATES],
-    rows: [[Complex<T>; D]; MOST_SOURCES],
 }
 
 /// R_h = F F^H of source h.
@@ -77,74 +68,72 @@ fn covariance<T: Real, const D: usize>(bin: &Bin<'_, T>, source: usize) -> Lower
     product
 }
 
+/// Calls `visit` with the number of every state, its w_s, w_s P_s y and q_s of y scaled to length 1; returns R_h[m, :] of all sources.
 #[inline(always)]
-fn table<T: Real, const D: usize>(
+fn walk<T: Real, const D: usize>(
     bin: &Bin<'_, T>,
     constants: &Constants<T>,
     prior: &Prior<T>,
     y: &[Complex<T>; D],
-) -> Table<T, D> {
+    mut visit: impl FnMut(usize, &State<T, D>, T),
+) -> [[Complex<T>; D]; MOST_SOURCES] {
     let on_level = T::ONE - constants.off_level;
-    // R_h, then those of states without some of their lowest sources, and at last of none.
+    // (1 - eps) R_h; C of the last state without its lowest 0, 1, ... sources, at last of none, all without the floor.
     let mut covariances = [[[[T::ZERO; 2]; D]; D]; MOST_SOURCES];
-    let mut rows = [[[T::ZERO; 2]; D]; MOST_SOURCES];
     let mut partial = [[[[T::ZERO; 2]; D]; D]; MOST_SOURCES + 1];
+    let mut rows = [[[T::ZERO; 2]; D]; MOST_SOURCES];
     let [.., base] = &mut partial;
     for (h, (row, kept)) in rows.iter_mut().zip(&mut covariances).enumerate().take(prior.sources) {
-        let mut r = covariance::<T, D>(bin, h);
-        for j in 0..D {
+        let r = covariance::<T, D>(bin, h);
+        for (j, entry) in row.iter_mut().enumerate() {
             let m = constants.microphone.min(D - 1);
-            row[j] = if j <= m { r[m][j] } else { conj(r[j][m]) };
+            *entry = if j <= m { r[m][j] } else { conj(r[j][m]) };
         }
         each!(i in 0 1 2 3 => {
             each!(j in 0 1 2 3 => {
                 if j <= i && i < D {
                     let ([re, im], [sum_re, sum_im]) = (r[i][j], base[i][j]);
                     base[i][j] = [sum_re + constants.off_level * re, sum_im + constants.off_level * im];
-                    r[i][j] = [on_level * re, on_level * im];
+                    kept[i][j] = [on_level * re, on_level * im];
                 }
             });
         });
-        *kept = r;
     }
-    let nothing = State { weight: T::ZERO, part: [[T::ZERO; 2]; D], quadratic: T::ZERO };
-    let mut states = [nothing; MOST_STATES];
     let mut shares = [prior.some; MOST_STATES];
     for s in 0..1usize << prior.sources.min(MOST_SOURCES) {
-        let (mut c, share, floor) = match s {
-            0 => (partial[MOST_SOURCES], bin.silence, T::ONE),
-            _ => {
-                let lowest = (s.trailing_zeros() as usize).min(MOST_SOURCES - 1);
-                let rest = s & (s - 1);
-                let from = (rest | 1 << MOST_SOURCES).trailing_zeros() as usize;
-                let mut c = partial[from.min(MOST_SOURCES)];
-                let added = &covariances[lowest];
-                each!(i in 0 1 2 3 => {
-                    each!(j in 0 1 2 3 => {
-                        if j <= i && i < D {
-                            c[i][j] = [c[i][j][0] + added[i][j][0], c[i][j][1] + added[i][j][1]];
-                        }
-                    });
+        // That of all off is at the end; a state's share is that of the rest of it times the odds of its lowest source.
+        let (mut at, mut share, mut floor) = (MOST_SOURCES, bin.silence, T::ONE);
+        if s > 0 {
+            let rest = s & (s - 1);
+            let from = ((rest | 1 << MOST_SOURCES).trailing_zeros() as usize).min(MOST_SOURCES);
+            at = (s.trailing_zeros() as usize).min(MOST_SOURCES - 1);
+            each!(i in 0 1 2 3 => {
+                each!(j in 0 1 2 3 => {
+                    if j <= i && i < D {
+                        let ([re, im], added) = (partial[from][i][j], covariances[at][i][j]);
+                        partial[at][i][j] = [re + added[0], im + added[1]];
+                    }
                 });
-                partial[lowest] = c;
-                let before = if rest == 0 { prior.some } else { shares[rest & 15] };
-                shares[s & 15] = before * prior.odds[lowest];
-                (c, shares[s & 15], constants.floor)
-            }
-        };
-        for i in 0..D {
-            c[i][i][0] += floor;
+            });
+            let before = if rest == 0 { prior.some } else { shares[rest & 15] };
+            (share, floor) = (before * prior.odds[at], constants.floor);
+            shares[s & 15] = share;
         }
-        let (q, determinant, part) = solve(&c, y);
+        let (q, determinant, mut part) = solve(&partial[at], floor, y);
         let quadratic = q * prior.loudness;
         let mut power = determinant;
         for _ in 0..D {
             power *= quadratic;
         }
         let weight = share / power;
-        states[s & 15] = State { weight, part: part.map(|[re, im]| [weight * re, weight * im]), quadratic };
+        each!(j in 0 1 2 3 => {
+            if j < D {
+                part[j] = [weight * part[j][0], weight * part[j][1]];
+            }
+        });
+        visit(s, &State { weight, part }, quadratic);
     }
-    Table { states, rows }
+    rows
 }
 
 pub(super) fn posterior<T: Real, const D: usize>(
@@ -153,11 +142,11 @@ pub(super) fn posterior<T: Real, const D: usize>(
     prior: &Prior<T>,
     y: &[Complex<T>; D],
 ) -> Posterior<T> {
-    let Table { states, .. } = table(bin, constants, prior, y);
-    Posterior {
-        weights: states.each_ref().map(|state| state.weight),
-        quadratics: states.each_ref().map(|state| state.quadratic),
-    }
+    let mut posterior = Posterior { weights: [T::ZERO; MOST_STATES], quadratics: [T::ZERO; MOST_STATES] };
+    walk(bin, constants, prior, y, |s, state, quadratic| {
+        (posterior.weights[s & 15], posterior.quadratics[s & 15]) = (state.weight, quadratic);
+    });
+    posterior
 }
 
 #[inline(always)]
@@ -169,33 +158,33 @@ pub(super) fn infer<T: Real, const D: usize>(
     activities: &mut [T; MOST_SOURCES],
     images: &mut [Complex<T>; MOST_SOURCES],
 ) -> bool {
-    let Table { mut states, rows } = table(bin, constants, prior, y);
-    let (off_level, sources) = (constants.off_level, prior.sources.min(MOST_SOURCES));
-    let on_level = T::ONE - off_level;
-    let nothing = State { weight: T::ZERO, part: [[T::ZERO; 2]; D], quadratic: T::ZERO };
-    let mut on = [nothing; MOST_SOURCES];
-    for (h, on) in on.iter_mut().enumerate().take(sources).rev() {
-        let half = 1 << h;
-        for s in 0..half {
-            let upper = states[(s + half) & 15];
-            add(on, &upper);
-            add(&mut states[s & 15], &upper);
+    let nothing = State { weight: T::ZERO, part: [[T::ZERO; 2]; D] };
+    // Sums over all states, and over those with h on.
+    let (mut all, mut on) = (nothing, [nothing; MOST_SOURCES]);
+    let rows = walk(bin, constants, prior, y, |s, state, _| {
+        add(&mut all, state);
+        for (h, on) in on.iter_mut().enumerate() {
+            if s >> h & 1 == 1 {
+                add(on, state);
+            }
         }
-    }
-    let [all, ..] = &states;
+    });
     if !(all.weight > T::ZERO && all.weight.is_finite()) {
         return false;
     }
-    let share = T::ONE / all.weight;
+    let (share, off_level) = (T::ONE / all.weight, constants.off_level);
+    let on_level = T::ONE - off_level;
     let found = activities.iter_mut().zip(images).zip(on.iter().zip(&rows));
-    for ((activity, image_of), (on, row)) in found.take(sources) {
+    for ((activity, image_of), (on, row)) in found.take(prior.sources) {
         *activity = on.weight * share;
         let mut image = [T::ZERO; 2];
-        for j in 0..D {
-            let part = |k: usize| off_level * all.part[j][k] + on_level * on.part[j][k];
-            let [re, im] = times(row[j], [part(0), part(1)]);
-            image = [image[0] + re, image[1] + im];
-        }
+        each!(j in 0 1 2 3 => {
+            if j < D {
+                let part = |k: usize| off_level * all.part[j][k] + on_level * on.part[j][k];
+                let [re, im] = times(row[j], [part(0), part(1)]);
+                image = [image[0] + re, image[1] + im];
+            }
+        });
         *image_of = [image[0] * share, image[1] * share];
     }
     true
@@ -211,10 +200,15 @@ fn add<T: Real, const D: usize>(sum: &mut State<T, D>, term: &State<T, D>) {
     });
 }
 
-/// y^H C^-1 y, det C and C^-1 y.
+/// y^H C^-1 y, det C and C^-1 y, with the floor added to the diagonal of C.
 #[inline(never)]
-fn solve<T: Real, const D: usize>(c: &Lower<T, D>, y: &[Complex<T>; D]) -> (T, T, [Complex<T>; D]) {
+fn solve<T: Real, const D: usize>(c: &Lower<T, D>, floor: T, y: &[Complex<T>; D]) -> (T, T, [Complex<T>; D]) {
     let (mut c, mut u) = (*c, *y);
+    each!(i in 0 1 2 3 => {
+        if i < D {
+            c[i][i][0] += floor;
+        }
+    });
     let mut inverse = [T::ZERO; D];
     let (mut q, mut determinant) = (T::ZERO, T::ONE);
     each!(j in 0 1 2 3 => {

@@ -29,11 +29,13 @@
 //! Work, every K samples: D + H real transforms of L samples, and for each of the L/2 + 1 bins 2^H states, each a division and some 10
 //! multiply-adds for D = 2, a factorisation of D x D for more. Memory: [`SpatialStream::memory_len`].
 
+#![allow(clippy::absurd_extreme_comparisons)] // indices of loops that are written out
+
 /// A loop written out, its index a constant: firmware is built for size, and numbers in arrays would live in memory.
 macro_rules! each {
     ($index:ident in $($number:literal)* => $body:block) => {
         $({
-            #[allow(non_upper_case_globals, clippy::absurd_extreme_comparisons)]
+            #[allow(non_upper_case_globals)]
             const $index: usize = $number;
             $body
         })*

@@ -6,7 +6,7 @@ use crate::blob::frame::{Form, Frame};
 use crate::blob::groups::Groups;
 use crate::blob::{SPATIAL, Sections, whole};
 use crate::error::{BlobError, ModelError};
-use crate::numeric::slices::{copy, span};
+use crate::numeric::slices::{copy, span, span_mut};
 
 /// Numbers of a bin, at most.
 pub(super) const LONGEST_RECORD: usize =
@@ -172,11 +172,14 @@ impl<'a> SpatialModel<'a> {
             Records::Float(numbers) => span(numbers, index * len, len),
             Records::Integer(bytes) => {
                 let (integers, _) = span(bytes, 2 * index * len, 2 * len).as_chunks();
-                let scales =
-                    core::iter::repeat_n(self.scale, factors).chain(core::iter::repeat(1.0 / 32768.0));
-                for ((number, &integer), scale) in buffer.iter_mut().zip(integers).zip(scales) {
-                    *number = f32::from(i16::from_le_bytes(integer)) * scale;
-                }
+                let decode = |numbers: &mut [f32], integers: &[[u8; 2]], scale: f32| {
+                    for (number, &integer) in numbers.iter_mut().zip(integers) {
+                        *number = f32::from(i16::from_le_bytes(integer)) * scale;
+                    }
+                };
+                let (first, rest) = integers.split_at_checked(factors).unwrap_or_default();
+                decode(buffer, first, self.scale);
+                decode(span_mut(buffer, factors, rest.len()), rest, 1.0 / 32768.0);
                 span(buffer, 0, len)
             }
         };
