@@ -35,6 +35,9 @@ const BANDS: usize = 32;
 const NOISE_KURTOSIS: f64 = 4.0;
 const NOISE_BELOW: f64 = 1e-2;
 
+/// Coefficients of a bin from which a kurtosis can be told: of fewer, that of sound is too low.
+const LEAST_COUNT: f64 = 128.0;
+
 /// All coefficients of a recording.
 #[derive(Clone, Debug)]
 pub struct Spectra {
@@ -177,8 +180,8 @@ pub fn used_bins(recordings: &[&Spectra]) -> usize {
         let each = group.len() as f64;
         let power = group.iter().map(|[second, _]| second / count).sum::<f64>() / each;
         let kurtosis = group.iter().map(|[second, fourth]| count * fourth / (second * second).max(1e-300));
-        power <= FLOOR * loudest
-            || (power <= NOISE_BELOW * loudest && kurtosis.sum::<f64>() / each < NOISE_KURTOSIS)
+        let is_noise = count >= LEAST_COUNT && kurtosis.sum::<f64>() / each < NOISE_KURTOSIS;
+        power <= FLOOR * loudest || (power <= NOISE_BELOW * loudest && is_noise)
     };
     let width = (bins / BANDS).max(1);
     let groups = bins / width;
