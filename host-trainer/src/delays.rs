@@ -95,7 +95,7 @@ fn spectrum(samples: &[f64], channel: usize, channels: usize, bins: usize) -> Ve
         let backwards = |half: &[f32]| half.iter().rev().copied().collect::<Vec<f32>>();
         mdct.forward(pair[0], pair[1], &mut cosine);
         mdct.forward(&backwards(pair[1]), &backwards(pair[0]), &mut sine);
-        let sign = |bin: usize| if bin % 2 == 0 { -1.0 } else { 1.0 };
+        let sign = |bin: usize| if bin.is_multiple_of(2) { -1.0 } else { 1.0 };
         values.extend(cosine.iter().zip(&sine).enumerate().map(|(bin, (&c, &s))| [c, sign(bin) * s]));
     }
     values

@@ -35,6 +35,9 @@ const BANDS: usize = 32;
 const NOISE_KURTOSIS: f64 = 4.0;
 const NOISE_BELOW: f64 = 1e-2;
 
+/// Coefficients of a bin from which a kurtosis can be told: of fewer, that of sound is too low.
+const LEAST_COUNT: f64 = 128.0;
+
 /// All coefficients of a recording.
 #[derive(Clone, Debug)]
 pub struct Spectra {
@@ -133,13 +136,17 @@ impl Spectra {
     }
 }
 
-/// Sums over blocks and channels of these recordings, which have the same bins: X^2 and X^4 of every bin, and how many there were.
-fn moments(recordings: &[&Spectra]) -> (Vec<[f64; 2]>, usize) {
+/// Sums over blocks and channels of these recordings, which have the same bins: X^2 and X^4 of every bin, and how many there
+/// were. The first and last `edges` blocks of a recording are left out.
+fn moments(recordings: &[&Spectra], edges: usize) -> (Vec<[f64; 2]>, usize) {
     let bins = recordings.first().map_or(0, |first| first.bins);
     let (mut sums, mut count) = (vec![[0.0f64; 2]; bins], 0);
     for recording in recordings {
-        count += recording.values.len() / bins;
-        for (number, point) in recording.values.chunks_exact(recording.channels).enumerate() {
+        let block = bins * recording.channels;
+        let edge = edges.min(recording.values.len() / block / 2) * block;
+        let values = &recording.values[edge..recording.values.len() - edge];
+        count += values.len() / bins;
+        for (number, point) in values.chunks_exact(recording.channels).enumerate() {
             let [second, fourth] = &mut sums[number % bins];
             for square in point.iter().map(|&x| f64::from(x) * f64::from(x)) {
                 *second += square;
@@ -152,7 +159,7 @@ fn moments(recordings: &[&Spectra]) -> (Vec<[f64; 2]>, usize) {
 
 /// The gains that even out these recordings together; they have the same bins.
 pub fn gains(recordings: &[&Spectra]) -> Vec<f32> {
-    let (sums, count) = moments(recordings);
+    let (sums, count) = moments(recordings, 0);
     let power: Vec<f64> = sums.iter().map(|[second, _]| second / count.max(1) as f64).collect();
     let loudest = power.iter().copied().fold(0.0, f64::max);
     // Silence has no spectrum: it stays as it is.
@@ -165,15 +172,16 @@ pub fn gains(recordings: &[&Spectra]) -> Vec<f32> {
 /// A group of bins is empty where its mean power is 60 dB below that of the loudest bin, or 20 dB below it and distributed
 /// like noise.
 pub fn used_bins(recordings: &[&Spectra]) -> usize {
-    let (sums, count) = moments(recordings);
+    // Where a recording begins and ends within a sound, a click fills the band.
+    let (sums, count) = moments(recordings, 2);
     let (bins, count) = (sums.len(), count.max(1) as f64);
     let loudest = sums.iter().map(|[second, _]| second / count).fold(0.0, f64::max);
     let is_empty = |group: &[[f64; 2]]| {
         let each = group.len() as f64;
         let power = group.iter().map(|[second, _]| second / count).sum::<f64>() / each;
         let kurtosis = group.iter().map(|[second, fourth]| count * fourth / (second * second).max(1e-300));
-        power <= FLOOR * loudest
-            || (power <= NOISE_BELOW * loudest && kurtosis.sum::<f64>() / each < NOISE_KURTOSIS)
+        let is_noise = count >= LEAST_COUNT && kurtosis.sum::<f64>() / each < NOISE_KURTOSIS;
+        power <= FLOOR * loudest || (power <= NOISE_BELOW * loudest && is_noise)
     };
     let width = (bins / BANDS).max(1);
     let groups = bins / width;
