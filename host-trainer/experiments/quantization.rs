@@ -345,7 +345,7 @@ fn picture(arguments: &Arguments, path: &Path) -> Result<()> {
         parameters.noise = NoiseCov::Shared(sigma * sigma);
         let quality = |model: Model<'_, f32>, _: &[u8]| {
             let mut mosaic = Mosaic::new(&pieces);
-            mosaic.add(0, &infer(model, &points).1);
+            mosaic.add(0, &infer(model, &points).1, &vec![1.0; pieces.len()]);
             let error = mosaic.finish().mean_square_error(&clean);
             Ok(vec![psnr_db(PEAK, error).unwrap_or(f64::INFINITY)])
         };
