@@ -14,12 +14,12 @@ const FREE: Guard = Guard { noise_floor: 0.0, prior_margin: 0.0, slab_floor: 0.0
 
 fn update(case: &Case) -> Update {
     let lists = |word| case.lists("learned", word);
+    let learned = Learned { dictionary: lists("W"), prior: lists("pi"), slab: false, noise: lists("sigma") };
     Update {
-        learned: Learned { dictionary: lists("W"), prior: lists("pi"), slab: false, noise: lists("sigma") },
-        guard: FREE,
         prior: PriorForm::Shared,
         truncated_at: Some(case.number("max_active")),
         rule: if case.text("rule") == "multiply" { Rule::Multiply } else { Rule::Clamp },
+        ..Update::new(learned, FREE)
     }
 }
 
@@ -116,7 +116,8 @@ fn likelihoods(points: &mut Points, mut now: Parameters, update: &Update) -> Vec
 fn exact_em_never_lowers_the_likelihood() {
     let learned = Learned { dictionary: true, prior: true, slab: false, noise: true };
     for prior in [PriorForm::Shared, PriorForm::Each] {
-        let update = Update { learned, guard: FREE, prior, truncated_at: Some(4), rule: Rule::Multiply };
+        let update =
+            Update { prior, truncated_at: Some(4), rule: Rule::Multiply, ..Update::new(learned, FREE) };
         // Clamping is no maximum, and the shares of maximal causes are those of a soft one, so neither need rise.
         for kind in [ModelKind::Bsc, ModelKind::Nmf] {
             let (mut points, start) = scene(kind, 7);
@@ -147,7 +148,7 @@ fn truncation_is_corrected_for_in_the_prior() {
     options.max_active = most;
     for prior in [PriorForm::Shared, PriorForm::Each] {
         let learned = Learned { dictionary: false, prior: true, slab: false, noise: false };
-        let update = Update { learned, guard: FREE, prior, truncated_at: Some(most), rule: Rule::Clamp };
+        let update = Update { prior, truncated_at: Some(most), ..Update::new(learned, FREE) };
         let mut now =
             Parameters::binary(ModelKind::Bsc, dictionary.clone(), h, vec![0.1; h], NoiseCov::Shared(0.01));
         for _ in 0..200 {
