@@ -72,22 +72,21 @@ fn encodings(parameters: &Parameters, settings: &Settings, fixed_point: bool) ->
     Ok([Prepared::new(parameters, &options)?, integers(Width::I16)?, integers(Width::I8)?])
 }
 
-/// Posterior means (N x H), reconstructions (N x D) and their weights where they overlap (N).
-fn infer(model: Model<'_, f32>, points: &[f64]) -> (Vec<f64>, Vec<f32>, Vec<f32>) {
+/// Posterior means (N x H) and reconstructions (N x D).
+fn infer(model: Model<'_, f32>, points: &[f64]) -> (Vec<f64>, Vec<f32>) {
     let d = model.shape.dims;
     let mut memory = vec![0.0; model.arena_len()];
     let mut inference =
         Inference::with_detail(model, &mut memory, Detail::Marginals).expect("memory as asked for");
-    let (mut means, mut clean, mut weights, mut out) = (Vec::new(), Vec::new(), Vec::new(), vec![0.0; d]);
+    let (mut means, mut clean, mut out) = (Vec::new(), Vec::new(), vec![0.0; d]);
     for point in points.chunks_exact(d) {
         let sample: Vec<f32> = point.iter().map(|&y| y as f32).collect();
         let found = inference.infer(&sample).expect("finite samples of ordinary size");
         means.extend(found.mean.iter().map(|&x| f64::from(x)));
-        weights.push(Mosaic::weight(&model, found.variance));
         inference.reconstruct(&mut out).expect("D entries");
         clean.extend_from_slice(&out);
     }
-    (means, clean, weights)
+    (means, clean)
 }
 
 /// The quality of an encoding: of each source, or of the one picture.
@@ -216,7 +215,7 @@ fn sound(arguments: &Arguments, folder: &Path) -> Result<()> {
             let parameters = gsc::train(&settings, &mut Points::new(some, SOURCES))?.model();
             let mut pairs: Vec<Option<usize>> = Vec::new();
             let quality = |model: Model<'_, f32>, _: &[u8]| {
-                let (means, ..) = infer(model, &points);
+                let (means, _) = infer(model, &points);
                 let column = |values: &[f64], k: usize| -> Vec<f64> {
                     values.iter().skip(k).step_by(SOURCES).copied().collect()
                 };
@@ -346,8 +345,7 @@ fn picture(arguments: &Arguments, path: &Path) -> Result<()> {
         parameters.noise = NoiseCov::Shared(sigma * sigma);
         let quality = |model: Model<'_, f32>, _: &[u8]| {
             let mut mosaic = Mosaic::new(&pieces);
-            let (_, clean_points, weights) = infer(model, &points);
-            mosaic.add(0, &clean_points, &weights);
+            mosaic.add(0, &infer(model, &points).1, &vec![1.0; pieces.len()]);
             let error = mosaic.finish().mean_square_error(&clean);
             Ok(vec![psnr_db(PEAK, error).unwrap_or(f64::INFINITY)])
         };
