@@ -95,10 +95,12 @@ impl<'x, T: Real> Sums<'x, T> {
         let mut here =
             tableau.joint.relative() - self.anchor.relative() + (tableau.joint.base - self.anchor.base);
         let mut scale = T::ONE;
-        let above = here + highest(span(tableau.candidates, 0, n), counted);
+        let highest = highest(span(tableau.candidates, 0, n), counted);
+        let above = here + highest;
         if above > T::HEADROOM {
             scale = self.lift(tableau.candidates, above);
-            here -= above;
+            // here - above, but not as a difference of numbers that may be so large that rounding errors are thousands of nats.
+            here = -highest;
         }
         let ratio = tableau.joint.ratio / self.anchor.ratio;
         let mut mass = T::ZERO;

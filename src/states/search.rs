@@ -4,6 +4,17 @@
 //! states. Then the search goes on to the best state that is not expanded yet, X times at most, and stops early when what it
 //! expects to find there is more than [`TAU`] nats below the best of all. So at most 1 + X n states are kept.
 //!
+//! **When it stops.** With w the weight of a state, w_best the largest so far, X the most expansions and
+//!
+//! ```text
+//! reach  = max(TAU, TAU_PER_EXPANSION X)                      (at most Real::FARTHEST)
+//! beside = max(sum of the reference's counted neighbours / w of the reference, e^-TAU)
+//! close  = e^-reach / min(beside, 1)                          (set once, after the first expansion)
+//! ```
+//!
+//! a state waits to be expanded only if w > close w_best, and the best of those that wait is expanded only if that is still so
+//! then; no more wait than can still be expanded. Of equal weights the one that was met first goes first.
+//!
 //! A state was met before exactly if it is one flip, or none, from a state that was expanded earlier: a neighbour by candidate i
 //! of the present state is, if the two expanded states differ in i and in at most one more. No list of states is needed.
 //!
