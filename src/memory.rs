@@ -107,15 +107,17 @@ record! {
         ratio,
         value,
         inverse,
-        /// The whole change of the log joint, roughly.
-        gain,
-        /// The weight of the state that the flip leads to.
+        /// Its coefficient and the variance of that: in the state if it is on there, after its flip if it is not.
+        x,
+        variance,
+        /// The weight w of the state that the flip leads to, or zero if that is not counted; w u, and w (1 / S_ii + u^2).
         weight,
-        /// Of all states that the flip leads to: w u, and w (1 / S_ii + u^2).
         push,
         spread,
         /// Its coefficient in the reference state, zero where it is off: sums are about it, so that nothing large cancels.
         reference,
+        /// Weights of the states that differ from the reference in it.
+        apart,
         /// Weights of the states that have it on, and off.
         on,
         off,
@@ -294,6 +296,8 @@ arrays! { sizes;
     pairs: sizes.pairs,
     /// One column of it; scratch. (H')
     column: sizes.n,
+    /// The column of the flip that leads to the state that is looked at. (H')
+    beside: sizes.n,
     /// The largest and the next largest cause of each dimension. (2 D)
     maxima: 2 * sizes.maxima,
     /// States of the walk over subsets: [`Kept`] candidates, pairs and maxima of each. Or factors of [`crate::fixed`], which need

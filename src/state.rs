@@ -21,7 +21,8 @@ pub struct State<T> {
     pub(crate) number: u64,
     /// Where the tableau in memory is.
     pub(crate) joint: Joint<T>,
-    pub(crate) on: u16,
+    /// Which candidates are on in it, one bit each.
+    pub(crate) on: u64,
     /// Adaptive states: how many were expanded.
     pub(crate) expanded: u16,
     /// Zero, unless a result is not finite.
@@ -64,10 +65,13 @@ macro_rules! tableau {
             candidates: $crate::numeric::words::records_mut($memory.candidates),
             pairs: $memory.pairs,
             column: $memory.column,
+            beside: $memory.beside,
             maxima: $memory.maxima,
             joint: $joint,
             is_loud: $crate::states::tableau::is_loud($energy),
-            count: usize::from($on),
+            on: $on,
+            count: u64::count_ones($on) as usize,
+            glance: None,
         }
     };
 }

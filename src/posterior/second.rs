@@ -14,8 +14,8 @@ impl<T: Real> Sums<'_, T> {
         let coupling = |tableau: &Tableau<'_, T>, j: usize, i: usize| -> T {
             let Some(candidate) = tableau.candidates.get(j) else { return T::ZERO };
             match (candidate.sign < T::ZERO, i == j) {
-                (true, true) => candidate.diagonal,
-                (true, false) => -tableau.pair(j, i),
+                (true, true) => candidate.variance,
+                (true, false) => -tableau.seen_pair(j, i),
                 (false, is_own) => {
                     if is_own {
                         T::ONE
@@ -36,7 +36,10 @@ impl<T: Real> Sums<'_, T> {
             }
             set(tableau.column, j, sum);
         }
-        let kappa = |j: usize| if tableau.is_on(j) { tableau.coefficient(j) } else { T::ZERO };
+        let kappa = |j: usize| {
+            let x = tableau.candidates.get(j).map(|candidate| candidate.x);
+            x.filter(|_| tableau.is_on(j)).unwrap_or(T::ZERO)
+        };
         for j in 0..n {
             let (x, te, is_on) = (kappa(j), at(tableau.column, j), tableau.is_on(j));
             for k in 0..=j {

@@ -40,32 +40,6 @@ pub(crate) struct Room<'x, T> {
     pub waiting_weights: &'x mut [T],
 }
 
-/// Goes to a state, turning latents on first: on the way no loud one is missing.
-fn go_to<T: Real>(tableau: &mut Tableau<'_, T>, from: u32, to: u32) {
-    let mut is_loud = false;
-    for flips in [to & !from, from & !to] {
-        let mut rest = flips;
-        while rest != 0 {
-            let i = rest.trailing_zeros() as usize;
-            is_loud |= tableau.is_loud_flip(i);
-            tableau.flip(i);
-            rest &= rest - 1;
-        }
-    }
-    if is_loud {
-        tableau.refine_seen();
-    }
-}
-
-/// The state as a mask over candidates.
-pub(crate) fn mask<T: Real>(tableau: &Tableau<'_, T>) -> u32 {
-    let mut mask = 0;
-    for i in 0..tableau.len() {
-        mask |= u32::from(tableau.is_on(i)) << (i % 32);
-    }
-    mask
-}
-
 /// Neighbours of `state` that were met before, as flips, given the states that were expanded.
 pub(crate) fn met(state: u32, expanded: &[u32]) -> u32 {
     let mut met = 0;
@@ -108,9 +82,10 @@ pub(crate) fn search<T: Real>(
     let most = room.waiting_weights.len();
     let (expanded, waiting) = (words_mut(room.expanded), words_mut(room.waiting));
     let weights = room.waiting_weights;
-    let mut close = (-reach::<T>(most)).exp();
-    let (mut state, mut queued, mut count) = (mask(tableau), 0, 0);
+    let mut close = T::ZERO;
+    let (mut queued, mut count) = (0, 0);
     loop {
+        let state = tableau.on as u32;
         let known = met(state, expanded.get(..count).unwrap_or(&[]));
         // No more may turn on than there is room for.
         let off = if tableau.count < max_active { u32::MAX } else { state };
@@ -119,6 +94,9 @@ pub(crate) fn search<T: Real>(
         count += 1;
         // As many wait as can still be expanded.
         let left = most - count;
+        let (Some(weights), Some(waiting)) = (weights.get_mut(..left), waiting.get_mut(..left)) else {
+            return count;
+        };
         if left == 0 {
             return count;
         }
@@ -129,22 +107,24 @@ pub(crate) fn search<T: Real>(
         // little, a state must weigh more to be worth its expansion. (Up to e^TAU more: beside two latents that only
         // together replace a third, the reference is lonely, and the states beyond are not.)
         if count == 1 {
-            let beside = ((found.total - found.reference) / found.reference).max(T::from_f64(-TAU).exp());
-            if beside < T::ONE {
-                close = close / beside;
-            }
+            let beside = (found.total - found.reference) / found.reference;
+            let beside = if beside < T::ONE { beside.max(T::from_f64(-TAU).exp()) } else { T::ONE };
+            close = (-reach::<T>(most)).exp() / beside;
         }
-        let least = found.best * close;
+        let mut least = found.best * close;
         queued = queued.min(left);
+        if queued == left {
+            least = least.max(at(weights, left - 1));
+        }
         for (i, candidate) in span(tableau.candidates, 0, tableau.len()).iter().enumerate() {
             let weight = candidate.weight;
-            if !(weight > least) || (queued == left && !(weight > at(weights, queued - 1))) {
+            if !(weight > least) {
                 continue;
             }
             // Up past those that are lower.
             Count::Queued.add(1);
-            let mut place = if queued == left { queued - 1 } else { queued };
             queued = (queued + 1).min(left);
+            let mut place = queued - 1;
             while place > 0 && weight > at(weights, place - 1) {
                 set(weights, place, at(weights, place - 1));
                 set(waiting, place, waiting.get(place - 1).copied().unwrap_or_default());
@@ -152,8 +132,11 @@ pub(crate) fn search<T: Real>(
             }
             set(weights, place, weight);
             set(waiting, place, state ^ 1 << (i % 32));
+            if queued == left {
+                least = least.max(at(weights, left - 1));
+            }
         }
-        if queued == 0 || !(at(weights, 0) > least) {
+        if queued == 0 || !(at(weights, 0) > found.best * close) {
             return count;
         }
         let next = waiting.first().copied().unwrap_or(state);
@@ -162,9 +145,7 @@ pub(crate) fn search<T: Real>(
             set(weights, place, at(weights, place + 1));
             set(waiting, place, waiting.get(place + 1).copied().unwrap_or_default());
         }
-        go_to(tableau, state, next);
-        state = next;
-        tableau.evaluate();
+        tableau.visit(u64::from(next));
     }
 }
 
@@ -178,13 +159,10 @@ pub(crate) fn revisit<T: Real>(
     mut visit: impl FnMut(&Tableau<'_, T>, u32, T),
 ) {
     let expanded = words_mut(expanded);
-    let mut state = mask(tableau);
     for done in 0..count {
         let (earlier, next) = expanded.split_at_checked(done).unwrap_or_default();
-        let next = next.first().copied().unwrap_or(state);
-        go_to(tableau, state, next);
-        state = next;
-        tableau.evaluate();
+        let Some(&state) = next.first() else { return };
+        tableau.visit(u64::from(state));
         let (known, is_full) = (met(state, earlier), tableau.count >= max_active);
         let here = tableau.joint.above(anchor);
         if done == 0 {
@@ -198,4 +176,5 @@ pub(crate) fn revisit<T: Real>(
             }
         }
     }
+    tableau.look_back();
 }

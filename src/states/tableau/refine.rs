@@ -1,6 +1,6 @@
 //! Digits of loud samples: where t comes from large numbers that cancel, it is computed anew from the residual.
 
-use super::{Joint, Tableau};
+use super::{Joint, Tableau, ones};
 use crate::counts::Count;
 use crate::kinds::Family;
 use crate::memory::Candidate;
@@ -140,30 +140,42 @@ impl<T: Real> Tableau<'_, T> {
         self.is_loud && self.family() != Family::Maximal
     }
 
-    /// Goes to the state that has these latents on, of candidates that are all off or on; refines t there.
-    pub fn turn_to(&mut self, latents: &[u16]) {
-        for turns_on in [true, false] {
-            for i in 0..self.len() {
-                let is_wanted = latents.contains(&(self.latent(i) as u16));
-                if is_wanted == turns_on && self.is_on(i) != is_wanted {
-                    self.flip(i);
-                }
+    /// Goes to a state, turning latents on first: on the way no loud one is missing.
+    pub fn go_to(&mut self, to: u64) {
+        let (mut is_loud, from) = (false, self.on);
+        for flips in [to & !from, from & !to] {
+            for i in ones(flips) {
+                is_loud |= self.is_loud_flip(i);
+                self.flip(i);
             }
         }
-        self.refine();
+        if is_loud {
+            self.refine_seen();
+        }
     }
 
-    /// Whether no loud latent is on in the state with these latents and coefficients but off in the reference, or the other way
-    /// round: then both are known equally well.
-    pub fn is_beside_reference(&self, latents: &[u16], values: &[T]) -> bool {
-        (0..self.len()).all(|i| {
-            let reference = self.candidates.get(i).map_or(T::ZERO, |candidate| candidate.reference);
-            let place = latents.iter().position(|&latent| usize::from(latent) == self.latent(i));
-            match (reference != T::ZERO, place) {
-                (false, Some(place)) => !self.is_loud_at(i, at(values, place)),
-                (true, None) => !self.is_loud_at(i, reference),
-                _ => true,
-            }
+    /// Looks at a state, its flips evaluated, without going there if it is one ordinary flip away.
+    pub fn visit(&mut self, to: u64) {
+        self.look_back();
+        let flips = self.on ^ to;
+        let i = flips.trailing_zeros() as usize;
+        let is_beside = flips != 0 && flips & flips.wrapping_sub(1) == 0;
+        if is_beside && self.family() != Family::Maximal && !self.is_loud_flip(i) {
+            return self.glance(i);
+        }
+        self.go_to(to);
+        self.evaluate();
+    }
+
+    /// Whether a loud latent is on in the present state but off in the reference, or the other way round: then they are not known
+    /// equally well.
+    pub fn is_apart(&self, reference: u64) -> bool {
+        ones(self.on ^ reference).any(|i| {
+            let coefficient = match self.is_on(i) {
+                true => self.coefficient(i),
+                false => self.candidates.get(i).map_or(T::ZERO, |candidate| candidate.reference),
+            };
+            self.is_loud_at(i, coefficient)
         })
     }
 
