@@ -102,6 +102,8 @@ record! {
         shrunk,
         /// Off: r, what the residual has of it. On: its coefficient less the slab's mean.
         seen,
+        /// Its entry of S with the candidate whose flip leads to the state that is looked at.
+        beside,
         /// Of its flip: the change of the log joint but for determinants, their factor squared, the step u, 1 / S_ii.
         exponent,
         ratio,
@@ -296,8 +298,6 @@ arrays! { sizes;
     pairs: sizes.pairs,
     /// One column of it; scratch. (H')
     column: sizes.n,
-    /// The column of the flip that leads to the state that is looked at. (H')
-    beside: sizes.n,
     /// The largest and the next largest cause of each dimension. (2 D)
     maxima: 2 * sizes.maxima,
     /// States of the walk over subsets: [`Kept`] candidates, pairs and maxima of each. Or factors of [`crate::fixed`], which need

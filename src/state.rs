@@ -65,7 +65,6 @@ macro_rules! tableau {
             candidates: $crate::numeric::words::records_mut($memory.candidates),
             pairs: $memory.pairs,
             column: $memory.column,
-            beside: $memory.beside,
             maxima: $memory.maxima,
             joint: $joint,
             is_loud: $crate::states::tableau::is_loud($energy),

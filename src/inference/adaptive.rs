@@ -37,8 +37,7 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
     let mut sums = loop {
         tableau.mark();
         let reference = tableau.on;
-        let mut sums =
-            Sums::new(tableau.joint, reference, memory.second, &mut state.map, memory.map_values);
+        let mut sums = Sums::new(tableau.joint, reference, memory.second, &mut state.map, memory.map_values);
         let (expanded, waiting) = (&mut *memory.expanded, &mut *memory.waiting);
         let room = Room { expanded, waiting, waiting_weights: memory.waiting_weights };
         sums.reach(reach(room.waiting.len()));

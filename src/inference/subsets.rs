@@ -35,8 +35,7 @@ fn by_walk<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mu
     let mut sums = loop {
         tableau.mark();
         let reference = tableau.on;
-        let mut sums =
-            Sums::new(tableau.joint, reference, memory.second, &mut state.map, memory.map_values);
+        let mut sums = Sums::new(tableau.joint, reference, memory.second, &mut state.map, memory.map_values);
         walk(&mut tableau, memory.levels, |tableau, is_reference, children| {
             sums.expand(tableau, is_reference, children);
         });

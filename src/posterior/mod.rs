@@ -31,7 +31,7 @@ use crate::features::DETAIL;
 use crate::kinds::Family;
 use crate::memory::Candidate;
 use crate::numeric::math::Real;
-use crate::numeric::slices::{at, lower_row, set, span};
+use crate::numeric::slices::{at, lower_row, set};
 use crate::states::search::Found;
 use crate::states::tableau::{Joint, Latents, Path, Tableau, ones};
 
@@ -107,30 +107,33 @@ impl<'x, T: Real> Sums<'x, T> {
         if is_reference {
             (mass, self.reference_weight, self.best_weight) = (T::ONE, T::ONE, T::ONE);
         }
+        let Some(candidates) = tableau.candidates.get_mut(..n) else { return Found::default() };
+        let (floor, mut best_weight) = (self.floor, self.best_weight);
         for i in 0..n {
-            let Some(candidate) = tableau.candidates.get_mut(i) else { break };
+            let Some(candidate) = candidates.get_mut(i) else { break };
             let is_counted = rest & 1 != 0;
             rest >>= 1;
-            let mut above = here + candidate.exponent;
+            let (is_off, mut above) = (candidate.sign > T::ZERO, here + candidate.exponent);
             // Determinants take from what turning on gains, and add to what turning off does, by no more than so many nats. NaN goes
             // on: it must reach the total and be reported.
-            let margin = if candidate.sign > T::ZERO { T::ZERO } else { T::FARTHEST_RATIO };
-            if !is_counted || above < self.floor - margin {
+            let low = if is_off { floor } else { floor - T::FARTHEST_RATIO };
+            if !is_counted || above < low {
                 (candidate.weight, candidate.push, candidate.spread) = (T::ZERO, T::ZERO, T::ZERO);
                 continue;
             }
             if above > T::HEADROOM {
                 // here - above, but not as a difference of large numbers, whose rounding errors may be thousands of nats.
                 here = -candidate.exponent;
-                let factor = self.lift(tableau.candidates, above);
+                let factor = self.lift(candidates, above);
                 (scale, mass, above) = (scale * factor, mass * factor, T::ZERO);
+                best_weight *= factor;
             }
-            let Some(candidate) = tableau.candidates.get_mut(i) else { break };
+            let Some(candidate) = candidates.get_mut(i) else { break };
             Count::Weights.add(1);
             let weight = above.exp_in_range() * (ratio * candidate.ratio).sqrt();
             mass += weight;
-            if weight > self.best_weight {
-                (self.best_weight, best) = (weight, Some(i));
+            if weight > best_weight {
+                (best_weight, best) = (weight, Some(i));
             }
             candidate.weight = weight;
             candidate.apart += weight;
@@ -139,7 +142,7 @@ impl<'x, T: Real> Sums<'x, T> {
                 let push = weight * candidate.value;
                 candidate.push = push;
                 candidate.spread = weight * candidate.inverse + push * candidate.value;
-                if candidate.sign > T::ZERO {
+                if is_off {
                     let away = candidate.x - candidate.reference;
                     let first = weight * away;
                     candidate.first += first;
@@ -147,6 +150,7 @@ impl<'x, T: Real> Sums<'x, T> {
                 }
             }
         }
+        self.best_weight = best_weight;
         if let Some(i) = best {
             self.best = tableau.on ^ 1 << (i % 64);
         }
@@ -178,7 +182,7 @@ impl<'x, T: Real> Sums<'x, T> {
     fn lift(&mut self, candidates: &mut [Candidate<T>], nats: T) -> T {
         let factor = (-nats).exp();
         self.anchor.exponent += nats;
-        for sum in [&mut self.total, &mut self.best_weight, &mut self.reference_weight] {
+        for sum in [&mut self.total, &mut self.reference_weight] {
             *sum *= factor;
         }
         for candidate in candidates.iter_mut() {
@@ -195,15 +199,9 @@ impl<'x, T: Real> Sums<'x, T> {
 
     /// Latents that are on, in the state and in those that the others' flips lead to.
     fn add_slab(&mut self, tableau: &mut Tableau<'_, T>, mass: T) {
-        let n = tableau.len();
-        Count::Pairs.add(tableau.count * n);
+        Count::Pairs.add(tableau.count * tableau.len());
         for j in ones(tableau.on) {
-            tableau.gather_seen(j);
-            let (mut moved, mut spread) = (T::ZERO, T::ZERO);
-            for (candidate, &s) in span(tableau.candidates, 0, n).iter().zip(&*tableau.column) {
-                moved += s * candidate.push;
-                spread += s * s * candidate.spread;
-            }
+            let (moved, spread) = tableau.pushed(j);
             if let Some(candidate) = tableau.candidates.get_mut(j) {
                 let (on, away) = (mass - candidate.weight, candidate.x - candidate.reference);
                 let first = on * away;

@@ -18,7 +18,7 @@ pub(crate) fn top<T: Copy + Default + PartialOrd>(
 ) {
     Count::Ranked.add(scores.len());
     let mut best = Best::new(count, T::default(), best, selected);
-    for (latent, &score) in (0u16..).zip(scores) {
+    for (latent, &score) in scores.iter().enumerate() {
         if best.has_room() {
             best.insert(latent, score);
         } else {
@@ -38,12 +38,7 @@ pub(crate) struct Best<'x, T> {
 
 impl<'x, T: Copy + PartialOrd> Best<'x, T> {
     /// None yet; at most `count`, all of them above `least`.
-    pub fn new(
-        count: usize,
-        least: T,
-        scores: &'x mut [T],
-        latents: &'x mut Vec<u16, MAX_SELECTED>,
-    ) -> Self {
+    pub fn new(count: usize, least: T, scores: &'x mut [T], latents: &'x mut Vec<u16, MAX_SELECTED>) -> Self {
         latents.clear();
         Self { count, least, scores, latents }
     }
@@ -54,7 +49,7 @@ impl<'x, T: Copy + PartialOrd> Best<'x, T> {
 
     /// A latent, if it is better than the least; what is no number is not.
     #[inline(always)]
-    pub fn offer(&mut self, latent: u16, score: T) {
+    pub fn offer(&mut self, latent: usize, score: T) {
         if score > self.least {
             self.insert(latent, score);
         }
@@ -62,9 +57,9 @@ impl<'x, T: Copy + PartialOrd> Best<'x, T> {
 
     /// The newcomer takes the last place, and goes up past those that are lower.
     #[inline(never)]
-    fn insert(&mut self, latent: u16, score: T) {
+    fn insert(&mut self, latent: usize, score: T) {
         if self.has_room() {
-            let _ = self.latents.push(latent); // within the capacity: the model was checked
+            let _ = self.latents.push(0); // within the capacity: the model was checked
         }
         let Some(scores) = self.scores.get_mut(..self.latents.len()) else { return };
         let mut places = scores.iter_mut().zip(self.latents.iter_mut()).rev();
@@ -77,7 +72,7 @@ impl<'x, T: Copy + PartialOrd> Best<'x, T> {
             (*place.0, *place.1) = (*higher.0, *higher.1);
             place = higher;
         }
-        (*place.0, *place.1) = (score, latent);
+        (*place.0, *place.1) = (score, latent as u16);
         if self.latents.len() == self.count {
             self.least = scores.last().copied().unwrap_or(score);
         }

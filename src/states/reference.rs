@@ -96,33 +96,42 @@ fn append_best<T: Real>(
 fn rank<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>, count: usize) {
     let (model, seen) = (tableau.model, &*scratch.seen);
     let mut best = Best::new(count, T::IMPOSSIBLE, scratch.best_gains, &mut scratch.best);
-    let latents = (0u16..).zip(seen.iter().zip(model.gram_diagonal).zip(model.prior_logit));
-    Count::Ranked.add(seen.len());
+    let h = seen.len();
+    Count::Ranked.add(h);
+    let (Some(grams), Some(logits)) = (model.gram_diagonal.get(..h), model.prior_logit.get(..h)) else {
+        return;
+    };
     match tableau.family() {
         Family::Slab => {
-            Count::SlabGains.add(seen.len());
-            let slabs = model.slab_mean.iter().zip(model.slab_precision).zip(model.score_offset);
-            for ((latent, ((&r, &g), &logit)), ((&mean, &precision), &offset)) in latents.zip(slabs) {
+            Count::SlabGains.add(h);
+            let (means, precisions) = (model.slab_mean.get(..h), model.slab_precision.get(..h));
+            let (Some(means), Some(precisions), Some(offsets)) =
+                (means, precisions, model.score_offset.get(..h))
+            else {
+                return;
+            };
+            for (i, &r) in seen.iter().enumerate() {
+                let (g, mean, precision) = (at(grams, i), at(means, i), at(precisions, i));
                 let mut square = r * r;
                 if mean != T::ZERO {
                     Count::MeanGains.add(1);
                     square += precision * mean * (r + r - g * mean);
                 }
-                best.offer(latent, T::HALF * square / (g + precision) + (logit + offset));
+                best.offer(i, T::HALF * square / (g + precision) + (at(logits, i) + at(offsets, i)));
             }
         }
         Family::Binary => {
             Count::Gains.add(seen.len());
-            for (latent, ((&r, &g), &logit)) in latents {
-                best.offer(latent, logit + r - T::HALF * g);
+            for (i, &r) in seen.iter().enumerate() {
+                best.offer(i, at(logits, i) + r - T::HALF * at(grams, i));
             }
         }
         Family::Maximal => {
             Count::GainDims.add(model.shape.dims * seen.len());
-            for (latent, ((&r, _), &logit)) in latents {
+            for (i, &r) in seen.iter().enumerate() {
                 // What is no number goes with what is none.
-                let mut sum = logit + r * T::ZERO;
-                with_column!(model, usize::from(latent), |column| {
+                let mut sum = at(logits, i) + r * T::ZERO;
+                with_column!(model, i, |column| {
                     let dims = tableau.sample.iter().zip(&*tableau.maxima).zip(column).enumerate();
                     for (d, ((&y, &m), w)) in dims {
                         if w > m {
@@ -131,7 +140,7 @@ fn rank<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>, count: 
                         }
                     }
                 });
-                best.offer(latent, sum);
+                best.offer(i, sum);
             }
         }
     }

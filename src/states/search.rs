@@ -28,8 +28,8 @@ use crate::numeric::words::words_mut;
 
 /// A state whose neighbours are expected to weigh this many nats less than the best is not expanded; with many expansions more, so that with enough of them nothing
 /// is left.
-pub(crate) const TAU: f64 = 5.0;
-pub(crate) const TAU_PER_EXPANSION: f64 = 1.25;
+pub(crate) const TAU: f64 = 4.0;
+pub(crate) const TAU_PER_EXPANSION: f64 = 1.0;
 
 /// Memory of a search: X entries each.
 pub(crate) struct Room<'x, T> {
@@ -55,6 +55,7 @@ pub(crate) fn met(state: u32, expanded: &[u32]) -> u32 {
 }
 
 /// What an expansion tells about all weights so far.
+#[derive(Default)]
 pub(crate) struct Found<T> {
     /// What weights of before have to be multiplied with: 1 unless a state was far above all.
     pub scale: T,

@@ -47,7 +47,10 @@ pub(crate) fn walk<T: Real>(
         }
         expand(tableau, stack.is_empty(), children);
         let depth = stack.len();
-        if stack.push(Level { joint: tableau.joint, on: tableau.on, count: tableau.count, next: first }).is_ok() {
+        if stack
+            .push(Level { joint: tableau.joint, on: tableau.on, count: tableau.count, next: first })
+            .is_ok()
+        {
             tableau.keep(levels, depth);
         }
         // The next child that has children of its own, of this state or of one above it.

@@ -40,8 +40,8 @@ use crate::model::Model;
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, copy, set, span, span_mut, triangle};
 use crate::project::gram_entry;
-use view::Glance;
 use heapless::Vec;
+use view::Glance;
 
 /// The latents of a state.
 pub(crate) type Path = Vec<u16, MAX_ACTIVE>;
@@ -62,8 +62,6 @@ pub(crate) struct Tableau<'x, T> {
     pub pairs: &'x mut [T],
     /// Scratch. (n)
     pub column: &'x mut [T],
-    /// The column of the flip that a glance is at. (n)
-    pub beside: &'x mut [T],
     /// The largest causes, then the next largest. (2 D, or empty)
     pub maxima: &'x mut [T],
     pub joint: Joint<T>,
@@ -244,9 +242,15 @@ impl<T: Real> Tableau<'_, T> {
     }
 
     /// S_:i with a zero on its diagonal, in `column`.
-    #[inline(always)]
+    #[inline(never)]
     pub fn gather(&mut self, i: usize) {
-        gather(self.pairs, i, span_mut(self.column, 0, self.latents.len()));
+        let Some(column) = self.column.get_mut(..self.latents.len()) else { return };
+        Count::Gathered.add(column.len());
+        let mut places = places(i);
+        for entry in column.iter_mut() {
+            *entry = at(self.pairs, places.next());
+        }
+        set(column, i, T::ZERO);
     }
 
     /// S_ij, i not j.
@@ -262,29 +266,30 @@ impl<T: Real> Tableau<'_, T> {
         Count::Sweeps.add(1);
         Count::SweepRows.add(n);
         Count::SweepMacs.add(n * n / 2);
-        let (column, candidates) = (span(self.column, 0, n), span_mut(self.candidates, 0, n));
+        let (Some(column), Some(candidates)) = (self.column.get(..n), self.candidates.get_mut(..n)) else {
+            return;
+        };
         let Some(own) = candidates.get_mut(i) else { return };
         let (inverse, size) = (flip.inverse, own.sign * flip.inverse);
         own.put(own.turned(size));
-        let mut rows = &mut *self.pairs;
-        for (j, (other, &s)) in candidates.iter_mut().zip(column).enumerate() {
-            let Some((row, rest)) = rows.split_at_mut_checked(j) else { return };
-            rows = rest;
-            if j == i {
-                for (entry, &s) in row.iter_mut().zip(column) {
-                    *entry = s * size;
-                }
-                continue;
+        let mut rows = self.pairs.iter_mut();
+        for (j, other) in candidates.iter_mut().enumerate() {
+            let s = at(column, j);
+            let (mut step, is_own) = (s * inverse, j == i);
+            if is_own {
+                step = size;
             }
-            let step = s * inverse;
-            for (entry, &s) in row.iter_mut().zip(column) {
-                *entry -= step * s;
+            for (k, &other) in column.iter().enumerate().take(j) {
+                let Some(entry) = rows.next() else { return };
+                *entry = match (is_own, k == i) {
+                    (true, _) => other * step,
+                    (_, true) => s * size,
+                    _ => *entry - step * other,
+                };
             }
-            // Column i of the row, which the loop above has left as it was.
-            if let Some(entry) = row.get_mut(i) {
-                *entry = s * size;
+            if !is_own {
+                other.put(other.moved(s, flip));
             }
-            other.put(other.moved(s, flip));
         }
     }
 
@@ -317,18 +322,25 @@ impl<T: Real> Tableau<'_, T> {
     }
 }
 
-/// Column `i` of a symmetric matrix of which the strictly lower triangle is given by rows; zero on its diagonal.
+/// Places of column `i` in the strictly lower triangle by rows of a symmetric matrix; that of its diagonal means nothing.
 #[inline(always)]
-fn gather<T: Real>(pairs: &[T], i: usize, column: &mut [T]) {
-    Count::Gathered.add(column.len());
-    let (before, after) = pairs.split_at_checked(row_start(i + 1)).unwrap_or_default();
-    let Some((head, tail)) = column.split_at_mut_checked(i + 1) else { return };
-    copy(head, span(before, row_start(i), i));
-    set(head, i, T::ZERO);
-    let mut place = i;
-    for (step, entry) in (i + 1..).zip(tail) {
-        *entry = at(after, place);
-        place += step;
+fn places(i: usize) -> Places {
+    Places { i, row: 0, place: row_start(i) }
+}
+
+struct Places {
+    i: usize,
+    row: usize,
+    place: usize,
+}
+
+impl Places {
+    #[inline(always)]
+    fn next(&mut self) -> usize {
+        let place = self.place;
+        self.place += if self.row < self.i { 1 } else { self.row };
+        self.row += 1;
+        place
     }
 }
 
