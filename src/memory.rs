@@ -116,14 +116,13 @@ record! {
         weight,
         push,
         spread,
-        /// Its coefficient in the reference state, zero where it is off: sums are about it, so that nothing large cancels.
-        reference,
-        /// Weights of the states that differ from the reference in it.
-        apart,
-        /// Weights of the states that have it on, and off.
+        /// Weights of the states that have it on, and off; and of those that differ from the reference in it.
         on,
         off,
-        /// Sums over the former of x - reference and of its square.
+        apart,
+        /// Its coefficient in the reference state, zero where it is off: sums are about it, so that nothing large cancels.
+        reference,
+        /// Sums over the states that have it on of x - reference and of its square.
         first,
         square,
     }

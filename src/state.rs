@@ -68,6 +68,7 @@ macro_rules! tableau {
             maxima: $memory.maxima,
             joint: $joint,
             is_loud: $crate::states::tableau::is_loud($energy),
+            needs_words: $crate::states::tableau::needs_words($energy),
             on: $on,
             count: u64::count_ones($on) as usize,
             glance: None,

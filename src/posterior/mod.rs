@@ -182,7 +182,7 @@ impl<'x, T: Real> Sums<'x, T> {
     fn lift(&mut self, candidates: &mut [Candidate<T>], nats: T) -> T {
         let factor = (-nats).exp();
         self.anchor.exponent += nats;
-        for sum in [&mut self.total, &mut self.reference_weight] {
+        for sum in [&mut self.total, &mut self.best_weight, &mut self.reference_weight] {
             *sum *= factor;
         }
         for candidate in candidates.iter_mut() {

@@ -169,12 +169,14 @@ fn look_again<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, T
 /// Subtracts column `h` of G, times x. (H)
 fn subtract<T: Real>(gram: &[T], h: usize, x: T, from: &mut [T]) {
     Count::Subtracted.add(from.len());
-    for (r, &g) in from.iter_mut().zip(span(gram, triangle(h), h + 1)) {
+    let Some((before, after)) = from.split_at_mut_checked(h + 1) else { return };
+    for (r, &g) in before.iter_mut().zip(span(gram, triangle(h), h + 1)) {
         *r -= g * x;
     }
-    let mut place = triangle(h + 1) + h;
-    for (j, r) in from.iter_mut().enumerate().skip(h + 1) {
+    let (mut place, mut row) = (triangle(h + 1) + h, h + 1);
+    for r in after {
         *r -= at(gram, place) * x;
-        place += j + 1;
+        row += 1;
+        place += row;
     }
 }

@@ -30,7 +30,7 @@ mod view;
 
 pub(crate) use climb::MARGIN;
 pub(crate) use joint::Joint;
-pub(crate) use refine::{PASSES, is_loud};
+pub(crate) use refine::{PASSES, is_loud, needs_words};
 
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::counts::Count;
@@ -39,7 +39,7 @@ use crate::memory::Candidate;
 use crate::model::Model;
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, copy, set, span, span_mut, triangle};
-use crate::project::gram_entry;
+use crate::project::gram_row;
 use heapless::Vec;
 use view::Glance;
 
@@ -67,6 +67,8 @@ pub(crate) struct Tableau<'x, T> {
     pub joint: Joint<T>,
     /// Whether the sample is so loud that t loses digits when the state changes.
     pub is_loud: bool,
+    /// Whether it is so loud that its residuals need double words.
+    pub needs_words: bool,
     /// Candidates that are on, one bit each, and how many.
     pub on: u64,
     pub count: usize,
@@ -92,7 +94,9 @@ impl<T: Real> Tableau<'_, T> {
         self.latents.clear();
         self.joint = Joint::new(base);
         (self.on, self.count) = (0, 0);
-        self.maxima.fill(T::ZERO);
+        if self.family() == Family::Maximal {
+            self.maxima.fill(T::ZERO);
+        }
     }
 
     /// The candidates it has, all off, in a sample of this energy; `projection` is b.
@@ -142,9 +146,7 @@ impl<T: Real> Tableau<'_, T> {
         }
         let Some((before, rest)) = self.pairs.split_at_mut_checked(row_start(i)) else { return };
         let row = span_mut(rest, 0, i);
-        for (entry, &other) in row.iter_mut().zip(self.latents.iter()) {
-            *entry = gram_entry(self.model, h, usize::from(other));
-        }
+        gram_row(self.model, h, self.latents, row);
         if self.count == 0 || family != Family::Slab {
             return;
         }
@@ -157,14 +159,15 @@ impl<T: Real> Tableau<'_, T> {
             set(row, k, at(row, k) * own);
         }
         for k in ones(self.on) {
-            let g = at(column, k);
-            for (entry, &s) in row.iter_mut().zip(span(before, row_start(k), k)) {
+            let (g, Some((head, tail))) = (at(column, k), row.split_at_mut_checked(k)) else { return };
+            for (entry, &s) in head.iter_mut().zip(span(before, row_start(k), k)) {
                 *entry -= g * s;
             }
-            let mut place = row_start(k + 1) + k;
-            for (j, entry) in row.iter_mut().enumerate().skip(k + 1) {
+            let (mut place, mut step) = (row_start(k + 1) + k, k);
+            for entry in tail.get_mut(1..).unwrap_or_default() {
+                step += 1;
                 *entry -= g * at(before, place);
-                place += j;
+                place += step;
             }
         }
         let mut taken = T::ZERO;
@@ -272,24 +275,22 @@ impl<T: Real> Tableau<'_, T> {
         let Some(own) = candidates.get_mut(i) else { return };
         let (inverse, size) = (flip.inverse, own.sign * flip.inverse);
         own.put(own.turned(size));
-        let mut rows = self.pairs.iter_mut();
+        let mut rows = &mut *self.pairs;
         for (j, other) in candidates.iter_mut().enumerate() {
+            let Some((row, rest)) = rows.split_at_mut_checked(j) else { return };
+            rows = rest;
             let s = at(column, j);
-            let (mut step, is_own) = (s * inverse, j == i);
-            if is_own {
-                step = size;
+            if j == i {
+                row.iter_mut().zip(column).for_each(|(entry, &s)| *entry = s * size);
+                continue;
             }
-            for (k, &other) in column.iter().enumerate().take(j) {
-                let Some(entry) = rows.next() else { return };
-                *entry = match (is_own, k == i) {
-                    (true, _) => other * step,
-                    (_, true) => s * size,
-                    _ => *entry - step * other,
-                };
+            let step = s * inverse;
+            row.iter_mut().zip(column).for_each(|(entry, &s)| *entry -= step * s);
+            // Column i of the row, which the loop above has left as it was.
+            if let Some(entry) = row.get_mut(i) {
+                *entry = s * size;
             }
-            if !is_own {
-                other.put(other.moved(s, flip));
-            }
+            other.put(other.moved(s, flip));
         }
     }
 
@@ -316,8 +317,8 @@ impl<T: Real> Tableau<'_, T> {
                 (true, false) => T::ONE,
                 (false, _) => zero,
             };
-            (candidate.apart, candidate.first, candidate.square) = (zero, zero, zero);
-            (candidate.on, candidate.off) = (zero, zero);
+            (candidate.on, candidate.off, candidate.apart) = (zero, zero, zero);
+            (candidate.first, candidate.square) = (zero, zero);
         }
     }
 }

@@ -16,6 +16,17 @@ pub(crate) const PASSES: usize = 3;
 /// whole sample.
 const FLIP_ABOVE: f64 = 16.0;
 
+/// Above so many times [`Real::REFINE_ABOVE`] residuals are computed in double words. In single words each has an error of about u |y|,
+/// u the rounding unit; with 1/2 |y|^2 = 4096 nats (f32) that is 90 u = 5e-6 of the noise, and half of it in nats for each
+/// standard deviation that is left.
+const WORDS_ABOVE: f64 = 16.0;
+
+/// Whether residuals of a sample of this energy need double words.
+#[inline(always)]
+pub(crate) fn needs_words<T: Real>(energy: T) -> bool {
+    T::HALF * energy > T::from_f64(WORDS_ABOVE) * T::REFINE_ABOVE
+}
+
 /// Whether a sample of this energy is so far above the noise that log joints lose digits that matter.
 #[inline(always)]
 pub(crate) fn is_loud<T: Real>(energy: T) -> bool {
@@ -101,29 +112,28 @@ impl<T: Real> Tableau<'_, T> {
         joint
     }
 
-    /// Sigma^-1 (y - W x) in `weighted`, the difference of large numbers in double words; returns the energy.
+    /// Sigma^-1 (y - W x) in `weighted`; returns the energy. The difference of large numbers in double words, where their rounding
+    /// errors would show.
     pub fn leave(&mut self) -> T {
+        if !self.needs_words {
+            return self.leave_roughly();
+        }
         Count::DoubleWords.add(self.sample.len() * self.count);
-        Count::LeftSteps.add(self.sample.len() * self.len());
+        Count::LeftSteps.add(self.sample.len());
         for d in 0..self.sample.len() {
             let mut rest = Accurate::new(at(self.sample, d));
-            for i in 0..self.len() {
-                if self.is_on(i) {
-                    rest.subtract_product(self.model.entry(d, self.latent(i)), self.coefficient(i));
-                }
+            for i in ones(self.on) {
+                rest.subtract_product(self.model.entry(d, self.latent(i)), self.coefficient(i));
             }
             set(self.weighted, d, rest.value());
         }
         weigh_in_place(&self.model.noise, self.weighted)
     }
 
-    /// The same in single words, where it only guides a search.
-    pub fn leave_roughly(&mut self) {
+    /// The same in single words.
+    pub fn leave_roughly(&mut self) -> T {
         copy(self.weighted, self.sample);
-        for i in 0..self.len() {
-            if !self.is_on(i) {
-                continue;
-            }
+        for i in ones(self.on) {
             Count::Columns.add(self.sample.len());
             let x = self.coefficient(i);
             with_column!(self.model, self.latent(i), |column| {
@@ -132,7 +142,7 @@ impl<T: Real> Tableau<'_, T> {
                 }
             });
         }
-        weigh_in_place(&self.model.noise, self.weighted);
+        weigh_in_place(&self.model.noise, self.weighted)
     }
 
     /// Whether another reference may make results more exact: maximal causes form every residual anyhow.

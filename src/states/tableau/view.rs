@@ -7,13 +7,13 @@
 //! S'_jj = S_jj - s_j^2 / d,     t'_j = t_j - s_j t_i / d,     S'_jk = S_jk - s_j s_k / d where an entry is asked for
 //! ```
 
-use super::{Joint, Tableau, places};
+use super::{Joint, Tableau, places, row_start};
 use crate::counts::Count;
 use crate::kinds::gsc::Prior;
 use crate::kinds::{Family, Flip, binary, gsc};
 use crate::memory::{Candidate, Kept};
 use crate::numeric::math::Real;
-use crate::numeric::slices::{at, span_mut};
+use crate::numeric::slices::{at, span, span_mut};
 
 /// A flip that is looked at but not made.
 #[derive(Clone, Copy)]
@@ -71,23 +71,33 @@ impl<T: Real> Tableau<'_, T> {
     /// What the flips that are counted push candidate `j` by, which is on in the state that is looked at: sum_k S_jk e_k and
     /// sum_k S_jk^2 C_k over all others.
     pub fn pushed(&self, j: usize) -> (T, T) {
-        let Some(candidates) = self.candidates.get(..self.latents.len()) else { return (T::ZERO, T::ZERO) };
-        let (mut moved, mut spread, mut places) = (T::ZERO, T::ZERO, places(j));
-        // S' = S - s s^T / d, but for the row and the column of the flip itself.
-        let (i, size, mut step) = self.glance.map_or((j, T::ONE, T::ZERO), |g| (g.i, g.size, g.inverse));
-        step *= candidates.get(j).filter(|_| i != j).map_or(T::ZERO, |own| own.beside);
-        for (k, candidate) in candidates.iter().enumerate() {
-            let mut s = at(self.pairs, places.next());
-            if k == j {
-                continue;
-            }
-            if i == j || i == k {
-                s *= size;
-            } else {
-                s -= step * candidate.beside;
-            }
+        let candidates = span(self.candidates, 0, self.latents.len());
+        let (mut moved, mut spread) = (T::ZERO, T::ZERO);
+        let mut add = |candidate: &Candidate<T>, s: T| {
             moved += s * candidate.push;
             spread += s * s * candidate.spread;
+        };
+        if self.glance.is_some() {
+            for (k, candidate) in candidates.iter().enumerate() {
+                if k != j {
+                    add(candidate, self.seen_pair(j, k));
+                }
+            }
+            return (moved, spread);
+        }
+        // Row j, then the rest of the column.
+        let (Some((before, after)), mut place) = (candidates.split_at_checked(j), row_start(j + 1) + j)
+        else {
+            return (moved, spread);
+        };
+        for (candidate, &s) in before.iter().zip(span(self.pairs, row_start(j), j)) {
+            add(candidate, s);
+        }
+        let mut step = j;
+        for candidate in after.get(1..).unwrap_or_default() {
+            step += 1;
+            add(candidate, at(self.pairs, place));
+            place += step;
         }
         (moved, spread)
     }
@@ -220,13 +230,12 @@ impl<T: Real> Candidate<T> {
     #[inline(always)]
     fn show(&mut self, place: Kept<T>, family: Family) {
         let flip = self.flip(place, family);
-        self.take(&flip);
         if family == Family::Slab {
-            (self.x, self.variance) = match place.sign > T::ZERO {
-                true => (flip.value, flip.inverse),
-                false => (self.mean + place.seen, place.diagonal),
-            };
+            let is_off = place.sign > T::ZERO;
+            self.x = if is_off { flip.value } else { self.mean + place.seen };
+            self.variance = if is_off { flip.inverse } else { place.diagonal };
         }
+        self.take(&flip);
     }
 
     #[inline(always)]
