@@ -19,10 +19,8 @@ pub(crate) fn top<T: Copy + Default + PartialOrd>(
     Count::Ranked.add(scores.len());
     let mut best = Best::new(count, T::default(), best, selected);
     for (latent, &score) in scores.iter().enumerate() {
-        if best.has_room() {
+        if best.has_room() || score > best.least {
             best.insert(latent, score);
-        } else {
-            best.offer(latent, score);
         }
     }
 }
@@ -56,7 +54,7 @@ impl<'x, T: Copy + PartialOrd> Best<'x, T> {
     }
 
     /// The newcomer takes the last place, and goes up past those that are lower.
-    #[inline(never)]
+    #[inline(always)]
     fn insert(&mut self, latent: usize, score: T) {
         if self.has_room() {
             let _ = self.latents.push(0); // within the capacity: the model was checked

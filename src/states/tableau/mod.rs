@@ -299,12 +299,8 @@ impl<T: Real> Tableau<'_, T> {
         Count::Shifted.add(self.len());
         self.gather(i);
         let column = span(self.column, 0, self.latents.len());
-        for (candidate, &g) in self.candidates.iter_mut().zip(column) {
-            candidate.seen -= g * value;
-        }
-        if let Some(candidate) = self.candidates.get_mut(i) {
-            candidate.seen -= candidate.diagonal * value;
-            candidate.sign = -candidate.sign;
+        for (j, (candidate, &g)) in self.candidates.iter_mut().zip(column).enumerate() {
+            candidate.put(candidate.shifted(g, value, i == j));
         }
     }
 

@@ -41,19 +41,12 @@ impl<T: Real> Tableau<'_, T> {
         self.glance = Some(Glance { i, inverse: flip.inverse, size, joint: self.joint });
         self.joint.add(&flip);
         let (mut places, n) = (places(i), self.latents.len());
+        Count::Gathered.add(n);
         for candidate in span_mut(self.candidates, 0, n) {
             candidate.beside = at(self.pairs, places.next());
         }
-        self.look(Some(&flip));
+        self.look(Some((i, size, &flip)));
         self.toggle(i);
-        let family = self.family();
-        let Some(own) = self.candidates.get_mut(i) else { return };
-        let place = match family {
-            Family::Slab => own.turned(size),
-            _ => Kept { sign: -own.sign, seen: own.seen - own.diagonal * flip.value, ..own.place() },
-        };
-        own.sign = place.sign;
-        own.show(place, family);
     }
 
     /// Leaves a state that is only looked at.
@@ -115,21 +108,22 @@ impl<T: Real> Tableau<'_, T> {
         }
     }
 
-    /// All flips; after that of another candidate, if there is one.
-    fn look(&mut self, beside: Option<&Flip<T>>) {
+    /// All flips; those after the flip of candidate i, if there is one, given 1 / |d| and what it does. Its sign changes for good.
+    fn look(&mut self, beside: Option<(usize, T, &Flip<T>)>) {
         let (n, family) = (self.len(), self.family());
         self.count_flips(n);
         match family {
             Family::Slab | Family::Binary => {
-                for candidate in span_mut(self.candidates, 0, n) {
-                    let place = match (beside, family) {
-                        (None, _) => candidate.place(),
-                        (Some(flip), Family::Slab) => candidate.moved(candidate.beside, flip),
-                        (Some(flip), _) => {
-                            let seen = candidate.seen - candidate.beside * flip.value;
-                            Kept { seen, ..candidate.place() }
-                        }
-                    };
+                for (k, candidate) in span_mut(self.candidates, 0, n).iter_mut().enumerate() {
+                    let mut place = candidate.place();
+                    if let Some((i, size, flip)) = beside {
+                        place = match (family, i == k) {
+                            (Family::Slab, false) => candidate.moved(candidate.beside, flip),
+                            (Family::Slab, true) => candidate.turned(size),
+                            (_, is_own) => candidate.shifted(candidate.beside, flip.value, is_own),
+                        };
+                        candidate.sign = place.sign;
+                    }
                     candidate.show(place, family);
                 }
             }
@@ -199,6 +193,13 @@ impl<T: Real> Candidate<T> {
                 sign: self.sign,
             },
         }
+    }
+
+    /// The same without a slab, also of its own flip.
+    #[inline(always)]
+    pub(super) fn shifted(&self, s: T, value: T, is_own: bool) -> Kept<T> {
+        let (sign, s) = if is_own { (-self.sign, self.diagonal) } else { (self.sign, s) };
+        Kept { sign, seen: self.seen - s * value, ..self.place() }
     }
 
     /// Where it is after its own flip; `size` is 1 / |d|.
