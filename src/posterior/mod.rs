@@ -14,7 +14,10 @@
 //! the reference, over the states that have it on: var = a (q - m^2) + (1 - a) (c + m)^2 a with m and q the mean of x - c and
 //! of its square there. So nothing large cancels for a loud latent.
 //!
-//! Work: |A| operations for each neighbour that shows; (|A| + 1)^2 with second moments.
+//! What is summed of a latent's activity is the weight of the states that differ from the reference in it: for a neighbour that is w_i,
+//! whatever the state. The best state is a mask until the end.
+//!
+//! Work: 3 |A| multiply-adds for each neighbour; (|A| + 1)^2 with second moments.
 
 mod marginals;
 mod outside;

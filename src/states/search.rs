@@ -18,7 +18,10 @@
 //! A state was met before exactly if it is one flip, or none, from a state that was expanded earlier: a neighbour by candidate i
 //! of the present state is, if the two expanded states differ in i and in at most one more. No list of states is needed.
 //!
-//! Work per expansion: n evaluations of about 20 operations and up to n exponentials, n |A| for moments, one to three sweeps.
+//! **Work** per expansion: n evaluations of about 20 operations, up to n exponentials and square roots, 3 n |A| multiply-adds for
+//! moments. No logarithm: weights are e^exponent times the root of a ratio of determinants, and their order is that of the states. A
+//! state beside the one that the tableau has takes 3 n multiply-adds more, any other a sweep, n^2 / 2, for each latent that differs.
+//! With all latents candidates, D = 4 and n = 6, that is 24 multiply-adds for the projection and about 150 for each expansion.
 
 use super::tableau::{Joint, Tableau};
 use crate::counts::Count;
@@ -26,8 +29,8 @@ use crate::numeric::math::Real;
 use crate::numeric::slices::{at, set, span};
 use crate::numeric::words::words_mut;
 
-/// A state whose neighbours are expected to weigh this many nats less than the best is not expanded; with many expansions more, so that with enough of them nothing
-/// is left.
+/// A state whose neighbours are expected to weigh this many nats less than the best, 2 %, is not expanded; with many expansions
+/// more, so that with enough of them nothing is left.
 pub(crate) const TAU: f64 = 4.0;
 pub(crate) const TAU_PER_EXPANSION: f64 = 1.0;
 

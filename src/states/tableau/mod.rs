@@ -9,14 +9,14 @@
 //!
 //! Swept on the latents A that are on, S_AA = -(G_AA + K)^-1 is minus the posterior covariance of their coefficients and t_A
 //! their mean kappa; S_BB and t_B are what A leaves of the others: the Schur complement, and the projection of the residual. So
-//! every one-flip neighbour of a state costs a few operations ([`Tableau::evaluate`]), a flip n^2 / 2 multiply-adds
-//! ([`Tableau::flip`]), and every log joint is a small number relative to its neighbour's, so that `f32` keeps its digits.
+//! every one-flip neighbour of a state costs a few operations ([`Tableau::evaluate`]), all neighbours of such a neighbour cost n
+//! more ([`Tableau::glance`]), a flip n^2 / 2 multiply-adds ([`Tableau::flip`]), and every log joint is a small number relative to its neighbour's, so that `f32` keeps its digits.
 //!
 //! **Digits.** The slab's own part is kept apart: off its diagonal S is as above, on it a [`Candidate`] has G's Schur complement g
 //! (S_ii = g + K) of a latent that is off, and of one that is on both Lambda (S_ii = -Lambda) and 1/K - Lambda. None of them
 //! is ever negative, however rounding goes, and neither narrow nor wide slabs lose digits. Likewise t is kept without K mu, or less
-//! mu. Loud samples need one refinement ([`Tableau::refine`]): the residual y - W kappa in double-word arithmetic, projected
-//! again.
+//! mu. Loud samples need one refinement ([`Tableau::refine`]): the residual y - W kappa, in double-word arithmetic where the sample is
+//! very loud, projected again.
 //!
 //! **Other kinds.** Without a slab S stays G, and t is r, which a flip moves by a column of G. Maximal causes have the two
 //! largest causes of every dimension instead: D operations a neighbour.
