@@ -102,24 +102,27 @@ record! {
         shrunk,
         /// Off: r, what the residual has of it. On: its coefficient less the slab's mean.
         seen,
+        /// Its entry of S with the candidate whose flip leads to the state that is looked at.
+        beside,
         /// Of its flip: the change of the log joint but for determinants, their factor squared, the step u, 1 / S_ii.
         exponent,
         ratio,
         value,
         inverse,
-        /// The whole change of the log joint, roughly.
-        gain,
-        /// The weight of the state that the flip leads to.
+        /// Its coefficient and the variance of that: in the state if it is on there, after its flip if it is not.
+        x,
+        variance,
+        /// The weight w of the state that the flip leads to, or zero if that is not counted; w u, and w (1 / S_ii + u^2).
         weight,
-        /// Of all states that the flip leads to: w u, and w (1 / S_ii + u^2).
         push,
         spread,
-        /// Its coefficient in the reference state, zero where it is off: sums are about it, so that nothing large cancels.
-        reference,
-        /// Weights of the states that have it on, and off.
+        /// Weights of the states that have it on, and off; and of those that differ from the reference in it.
         on,
         off,
-        /// Sums over the former of x - reference and of its square.
+        apart,
+        /// Its coefficient in the reference state, zero where it is off: sums are about it, so that nothing large cancels.
+        reference,
+        /// Sums over the states that have it on of x - reference and of its square.
         first,
         square,
     }

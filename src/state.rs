@@ -21,7 +21,8 @@ pub struct State<T> {
     pub(crate) number: u64,
     /// Where the tableau in memory is.
     pub(crate) joint: Joint<T>,
-    pub(crate) on: u16,
+    /// Which candidates are on in it, one bit each.
+    pub(crate) on: u64,
     /// Adaptive states: how many were expanded.
     pub(crate) expanded: u16,
     /// Zero, unless a result is not finite.
@@ -64,7 +65,10 @@ macro_rules! tableau {
             maxima: $memory.maxima,
             joint: $joint,
             is_loud: $crate::states::tableau::is_loud($energy),
-            count: usize::from($on),
+            needs_words: $crate::states::tableau::needs_words($energy),
+            on: $on,
+            count: u64::count_ones($on) as usize,
+            glance: None,
         }
     };
 }

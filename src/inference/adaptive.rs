@@ -13,17 +13,16 @@ use crate::states::tableau::{Latents, PASSES, Path, Tableau};
 /// Candidates, and the tableau at the reference.
 #[inline(never)]
 pub(super) fn select<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
-    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0);
     tableau.clear(-(T::HALF * state.energy));
     let scratch = Scratch {
         projection: memory.projection,
         seen: memory.mean,
-        gains: memory.activity,
         best: Latents::new(),
         best_gains: memory.variance,
     };
     refer(&mut tableau, scratch);
-    (state.joint, state.on) = (tableau.joint, tableau.count as u16);
+    (state.joint, state.on) = (tableau.joint, tableau.on);
 }
 
 /// The posterior over the states that a search finds.
@@ -36,24 +35,29 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
     }
     // A loud sample whose best state turns out to be another than the reference is looked at again from there.
     let mut pass = 1;
-    let sums = loop {
+    let mut sums = loop {
         tableau.mark();
-        let mut sums = Sums::new(tableau.joint, memory.second, &mut state.map, memory.map_values);
+        let reference = tableau.on;
+        let mut sums = Sums::new(tableau.joint, reference, memory.second, &mut state.map, memory.map_values);
         let (expanded, waiting) = (&mut *memory.expanded, &mut *memory.waiting);
         let room = Room { expanded, waiting, waiting_weights: memory.waiting_weights };
         sums.reach(reach(room.waiting.len()));
         let expand = |tableau: &mut Tableau<'_, T>, is_new, counted| sums.expand(tableau, is_new, counted);
         state.expanded = search(&mut tableau, room, max_active, expand) as u16;
-        if !tableau.may_refine() || pass == PASSES || sums.is_settled(&tableau) {
+        tableau.look_back();
+        let best = sums.settle(tableau.candidates);
+        tableau.go_to(best);
+        if !tableau.may_refine() || pass == PASSES || !tableau.is_apart(reference) {
             break sums;
         }
         pass += 1;
-        tableau.turn_to(&state.map);
+        tableau.refine();
         tableau.evaluate();
     };
-    (state.joint, state.on) = (tableau.joint, tableau.count as u16);
+    sums.note(&tableau);
+    (state.joint, state.on) = (tableau.joint, tableau.on);
     (state.anchor, state.log_total) = sums.log_total();
-    state.evidence = model.log_norm + (state.anchor.ln() + state.log_total);
+    state.evidence = model.log_norm + (state.anchor.base + (state.anchor.relative() + state.log_total));
     let family = tableau.family();
     if tableau.len() < model.shape.latents {
         for values in [&mut *memory.activity, memory.mean, memory.variance] {
@@ -66,17 +70,12 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
 
 /// The tableau of the same candidates at the reference, where it was one of integers.
 pub(super) fn begin_anew<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
-    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0);
     tableau.begin(memory.projection, state.energy);
     let reference = words_mut(memory.expanded).first().copied().unwrap_or_default();
-    let mut on = Path::new();
-    for (i, &latent) in tableau.latents.iter().enumerate() {
-        if reference >> (i % 32) & 1 != 0 {
-            let _ = on.push(latent); // no more than may be on
-        }
-    }
-    tableau.turn_to(&on);
-    (state.joint, state.anchor, state.on) = (tableau.joint, tableau.joint, tableau.count as u16);
+    tableau.go_to(u64::from(reference));
+    tableau.refine();
+    (state.joint, state.anchor, state.on) = (tableau.joint, tableau.joint, tableau.on);
 }
 
 /// Visits the states of the last sample: latents and probability.
@@ -106,5 +105,5 @@ pub(super) fn each_state<T: Real>(
             visit(path, (above - log_total).exp());
         },
     );
-    (state.joint, state.on) = (tableau.joint, tableau.count as u16);
+    (state.joint, state.on) = (tableau.joint, tableau.on);
 }

@@ -27,31 +27,36 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
 #[inline(never)]
 fn by_walk<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
     let energy = state.energy;
-    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0);
     tableau.begin(memory.projection, energy);
     tableau.settle(model.shape.max_active);
     // A loud sample whose best state turns out to be another than the reference is looked at again from there.
     let mut pass = 1;
     let mut sums = loop {
         tableau.mark();
-        let mut sums = Sums::new(tableau.joint, memory.second, &mut state.map, memory.map_values);
+        let reference = tableau.on;
+        let mut sums = Sums::new(tableau.joint, reference, memory.second, &mut state.map, memory.map_values);
         walk(&mut tableau, memory.levels, |tableau, is_reference, children| {
             sums.expand(tableau, is_reference, children);
         });
-        if !tableau.may_refine() || pass == PASSES || sums.is_settled(&tableau) {
+        let best = sums.settle(tableau.candidates);
+        tableau.go_to(best);
+        if !tableau.may_refine() || pass == PASSES || !tableau.is_apart(reference) {
             break sums;
         }
         pass += 1;
         tableau.begin(memory.projection, energy);
-        tableau.turn_to(&state.map);
+        tableau.go_to(best);
+        tableau.refine();
     };
+    sums.note(&tableau);
     let family = tableau.family();
     let Tableau { latents, candidates, .. } = tableau;
     let outside = Outside { model, projection: memory.projection, candidates: latents };
     let mut results = Results { activity: memory.activity, mean: memory.mean, variance: memory.variance };
     outside.add(-(T::HALF * energy), &mut sums, candidates, &mut results);
     (state.anchor, state.log_total) = sums.log_total();
-    state.evidence = model.log_norm + (state.anchor.ln() + state.log_total);
+    state.evidence = model.log_norm + (state.anchor.base + (state.anchor.relative() + state.log_total));
     state.sound = sums.conclude(latents, candidates, family, results);
 }
 
@@ -97,7 +102,7 @@ macro_rules! tabled {
 #[inline(never)]
 fn by_table<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
     let (energy, Some(table)) = (state.energy, model.table) else { return };
-    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0);
     let base = refer(&mut tableau, memory.gram, memory.projection, energy);
     let family = tableau.family();
     let mut tabled = tabled!(model, table, memory, tableau);
@@ -110,7 +115,7 @@ fn by_table<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &m
     }
     sort(&mut reference, tabled.latents);
     let anchor = Joint { exponent: tabled.evaluate(&reference), ..Joint::new(base) };
-    let mut sums = Sums::new(anchor, memory.second, &mut state.map, memory.map_values);
+    let mut sums = Sums::new(anchor, 0, memory.second, &mut state.map, memory.map_values);
     let Memory { pull, pull_second, pull_of_state, solved, .. } = memory;
     let mut pulls = Pulls { first: pull, second: pull_second, of_state: pull_of_state, solved };
     let has_pulls = DETAIL && !pulls.first.is_empty();
@@ -143,7 +148,7 @@ fn by_table<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &m
         [&mut *pulls.first, pulls.second].into_iter().flatten().for_each(|sum| *sum *= scale);
     }
     (state.anchor, state.log_total) = sums.log_total();
-    state.evidence = model.log_norm + (state.anchor.ln() + state.log_total);
+    state.evidence = model.log_norm + (state.anchor.base + (state.anchor.relative() + state.log_total));
     state.sound = sums.conclude(latents, candidates, family, results);
 }
 
@@ -166,7 +171,7 @@ pub(super) fn each_state<T: Real>(
     // The memory of candidates then has none of floats.
     let was_fixed = state.is_fixed;
     // What was reported is not to be lost.
-    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0u16);
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0);
     if let Some(table) = model.table.filter(|_| matches!(model.shape.states, States::Table)) {
         let base = refer(&mut tableau, memory.gram, memory.projection, energy);
         let mut tabled = tabled!(model, table, memory, tableau);
@@ -183,15 +188,16 @@ pub(super) fn each_state<T: Real>(
         });
     } else {
         // From the same reference as before.
-        let mut reference = Path::new();
-        for (candidate, &latent) in tableau.candidates.iter().zip(&*tableau.latents) {
-            if candidate.reference != T::ZERO {
-                let _ = reference.push(latent); // no more than may be on
-            }
+        let mut reference = 0;
+        for (i, candidate) in tableau.candidates.iter().enumerate().take(tableau.len()) {
+            reference |= u64::from(candidate.reference != T::ZERO) << (i % 64);
         }
         tableau.begin(memory.projection, energy);
         match tableau.may_refine() && !was_fixed {
-            true => tableau.turn_to(&reference),
+            true => {
+                tableau.go_to(reference);
+                tableau.refine();
+            }
             false => tableau.settle(model.shape.max_active),
         }
         walk(&mut tableau, memory.levels, |tableau, is_reference, children| {

@@ -52,6 +52,8 @@ pub trait Real:
     const ROUNDING: Self;
     /// Nats below the best state that a search goes at most: weights are still numbers there.
     const FARTHEST: Self;
+    /// More nats than half of the logarithm of a determinant's change is, where numbers are in range.
+    const FARTHEST_RATIO: Self;
     /// Nats below the best state at which a state does not show in any sum.
     const NEGLIGIBLE: Self;
     /// Nats a state may rise above the anchor of the log-sum-exp before the sums are rescaled;
@@ -132,6 +134,7 @@ impl Real for f32 {
     const IMPOSSIBLE: Self = f32::NEG_INFINITY;
     const ROUNDING: Self = 2.4e-7;
     const FARTHEST: Self = 60.0;
+    const FARTHEST_RATIO: Self = 20.0;
     const NEGLIGIBLE: Self = -18.0;
     const HEADROOM: Self = 40.0;
     const SPLITTER: Self = 4097.0; // 2^12 + 1
@@ -232,6 +235,7 @@ impl Real for f64 {
     const IMPOSSIBLE: Self = f64::NEG_INFINITY;
     const ROUNDING: Self = 9e-16;
     const FARTHEST: Self = 600.0;
+    const FARTHEST_RATIO: Self = 90.0;
     const NEGLIGIBLE: Self = -36.0;
     const HEADROOM: Self = 40.0;
     const SPLITTER: Self = 134_217_729.0; // 2^27 + 1

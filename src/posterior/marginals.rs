@@ -65,6 +65,7 @@ pub(crate) struct Marginal<T> {
 }
 
 /// From sums; `scale` is one over that of all weights.
+#[inline(always)]
 pub(crate) fn marginal<T: Real>(candidate: &Candidate<T>, has_slab: bool, scale: T) -> Marginal<T> {
     let (activity, off) = (candidate.on * scale, candidate.off * scale);
     if !has_slab {

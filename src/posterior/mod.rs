@@ -14,7 +14,10 @@
 //! the reference, over the states that have it on: var = a (q - m^2) + (1 - a) (c + m)^2 a with m and q the mean of x - c and
 //! of its square there. So nothing large cancels for a loud latent.
 //!
-//! Work: |A| operations for each neighbour that shows; (|A| + 1)^2 with second moments.
+//! What is summed of a latent's activity is the weight of the states that differ from the reference in it: for a neighbour that is w_i,
+//! whatever the state. The best state is a mask until the end.
+//!
+//! Work: 3 |A| multiply-adds for each neighbour; (|A| + 1)^2 with second moments.
 
 mod marginals;
 mod outside;
@@ -31,9 +34,9 @@ use crate::features::DETAIL;
 use crate::kinds::Family;
 use crate::memory::Candidate;
 use crate::numeric::math::Real;
-use crate::numeric::slices::{at, lower_row, set, span, span_mut};
+use crate::numeric::slices::{at, lower_row, set};
 use crate::states::search::Found;
-use crate::states::tableau::{Joint, Latents, Path, Tableau};
+use crate::states::tableau::{Joint, Latents, Path, Tableau, ones};
 
 /// Sums over the states so far, relative to the weight of the reference; by candidate they are in [`Candidate`].
 pub(crate) struct Sums<'x, T> {
@@ -44,6 +47,9 @@ pub(crate) struct Sums<'x, T> {
     best_weight: T,
     /// Weight of the state that was expanded first.
     reference_weight: T,
+    /// That state, and the best, one bit for each candidate that is on.
+    reference: u64,
+    best: u64,
     /// The best state: latents, and coefficients.
     map: &'x mut Path,
     map_values: &'x mut [T],
@@ -52,19 +58,27 @@ pub(crate) struct Sums<'x, T> {
 }
 
 impl<'x, T: Real> Sums<'x, T> {
-    /// Begins with weights relative to this log joint; the candidates know the reference ([`Tableau::mark`]).
-    pub fn new(anchor: Joint<T>, second: &'x mut [T], map: &'x mut Path, map_values: &'x mut [T]) -> Self {
+    /// Begins with weights relative to this log joint, that of the reference, which the candidates know ([`Tableau::mark`]).
+    pub fn new(
+        anchor: Joint<T>,
+        reference: u64,
+        second: &'x mut [T],
+        map: &'x mut Path,
+        map_values: &'x mut [T],
+    ) -> Self {
         map.clear();
         if DETAIL {
             second.fill(T::ZERO);
         }
-        let floor = T::NEGLIGIBLE;
+        let (zero, floor) = (T::ZERO, T::NEGLIGIBLE);
         Self {
             anchor,
             floor,
-            total: T::ZERO,
-            reference_weight: T::ZERO,
-            best_weight: T::ZERO,
+            total: zero,
+            best_weight: zero,
+            reference_weight: zero,
+            reference,
+            best: reference,
             map,
             map_values,
             second,
@@ -76,66 +90,91 @@ impl<'x, T: Real> Sums<'x, T> {
         self.floor = if -nats < self.floor { -nats } else { self.floor };
     }
 
-    /// Whether the best state is no more exact than what it was compared with: see [`Tableau::is_beside_reference`].
-    pub fn is_settled(&self, tableau: &Tableau<'_, T>) -> bool {
-        tableau.is_beside_reference(self.map, self.map_values)
-    }
-
     /// Whether products of latents are asked for.
     pub fn has_second(&self) -> bool {
         DETAIL && !self.second.is_empty()
     }
 
-    /// Adds the neighbours of the tableau's state by the flips in `counted`, one bit each, and the state itself if it `is_new`.
-    /// Their weights are left with the candidates.
-    pub fn expand(&mut self, tableau: &mut Tableau<'_, T>, is_new: bool, counted: u64) -> Found<T> {
-        let n = tableau.len();
+    /// Adds the neighbours of the tableau's state by the flips in `counted`, one bit each, and the state itself if it is the
+    /// reference. Their weights are left with the candidates.
+    #[inline(never)]
+    pub fn expand(&mut self, tableau: &mut Tableau<'_, T>, is_reference: bool, counted: u64) -> Found<T> {
+        let (n, has_slab) = (tableau.len(), tableau.family() == Family::Slab);
         Count::Expanded.add(1);
         Count::ExpandedCells.add(n);
-        let mut here =
-            tableau.joint.relative() - self.anchor.relative() + (tableau.joint.base - self.anchor.base);
-        let mut scale = T::ONE;
-        let above = here + highest(span(tableau.candidates, 0, n), counted);
-        if above > T::HEADROOM {
-            scale = self.lift(tableau.candidates, above);
-            here -= above;
+        let Joint { base, ratio, .. } = tableau.joint;
+        let mut here = tableau.joint.relative() - self.anchor.relative() + (base - self.anchor.base);
+        let ratio = ratio / self.anchor.ratio;
+        let (mut scale, mut mass, mut rest) = (T::ONE, T::ZERO, counted);
+        let mut best = None;
+        if is_reference {
+            (mass, self.reference_weight, self.best_weight) = (T::ONE, T::ONE, T::ONE);
         }
-        let ratio = tableau.joint.ratio / self.anchor.ratio;
-        let mut mass = T::ZERO;
-        if is_new {
-            mass = here.exp() * ratio.sqrt();
-            self.reference_weight = mass;
-            if mass > self.best_weight {
-                self.note(tableau, None, mass);
-            }
-        }
-        let floor = self.floor - here;
-        let mut best = (self.best_weight, None);
-        let mut rest = counted;
-        for (i, candidate) in span_mut(tableau.candidates, 0, n).iter_mut().enumerate() {
-            let counts = rest & 1 != 0;
+        let Some(candidates) = tableau.candidates.get_mut(..n) else { return Found::default() };
+        let (floor, mut best_weight) = (self.floor, self.best_weight);
+        for i in 0..n {
+            let Some(candidate) = candidates.get_mut(i) else { break };
+            let is_counted = rest & 1 != 0;
             rest >>= 1;
-            // NaN goes on: it must reach the total and be reported.
-            if candidate.gain < floor || !counts {
-                candidate.weight = T::ZERO;
+            let (is_off, mut above) = (candidate.sign > T::ZERO, here + candidate.exponent);
+            // Determinants take from what turning on gains, and add to what turning off does, by no more than so many nats. NaN goes
+            // on: it must reach the total and be reported.
+            let low = if is_off { floor } else { floor - T::FARTHEST_RATIO };
+            if !is_counted || above < low {
+                (candidate.weight, candidate.push, candidate.spread) = (T::ZERO, T::ZERO, T::ZERO);
                 continue;
             }
+            if above > T::HEADROOM {
+                // here - above, but not as a difference of large numbers, whose rounding errors may be thousands of nats.
+                here = -candidate.exponent;
+                let factor = self.lift(candidates, above);
+                (scale, mass, above) = (scale * factor, mass * factor, T::ZERO);
+                best_weight *= factor;
+            }
+            let Some(candidate) = candidates.get_mut(i) else { break };
             Count::Weights.add(1);
-            let weight = (here + candidate.exponent).exp() * (ratio * candidate.ratio).sqrt();
-            candidate.weight = weight;
+            let weight = above.exp_in_range() * (ratio * candidate.ratio).sqrt();
             mass += weight;
-            if weight > best.0 {
-                best = (weight, Some(i));
+            if weight > best_weight {
+                (best_weight, best) = (weight, Some(i));
+            }
+            candidate.weight = weight;
+            candidate.apart += weight;
+            if has_slab {
+                Count::SlabCells.add(1);
+                let push = weight * candidate.value;
+                candidate.push = push;
+                candidate.spread = weight * candidate.inverse + push * candidate.value;
+                if is_off {
+                    let away = candidate.x - candidate.reference;
+                    let first = weight * away;
+                    candidate.first += first;
+                    candidate.square += weight * candidate.variance + first * away;
+                }
             }
         }
-        if let (weight, Some(i)) = best {
-            self.note(tableau, Some(i), weight);
+        self.best_weight = best_weight;
+        if let Some(i) = best {
+            self.best = tableau.on ^ 1 << (i % 64);
         }
         self.total += mass;
-        match tableau.family() {
-            _ if mass <= T::ZERO => {}
-            Family::Slab => self.add_slab(tableau, mass),
-            Family::Binary | Family::Maximal => self.add_binary(tableau, mass),
+        // NaN goes on.
+        if !(mass <= T::ZERO) {
+            // In the state itself it is apart, in its own neighbour it is not.
+            for i in ones(tableau.on ^ self.reference) {
+                if let Some(candidate) = tableau.candidates.get_mut(i) {
+                    candidate.apart += mass - (candidate.weight + candidate.weight);
+                }
+            }
+            if has_slab {
+                self.add_slab(tableau, mass);
+            }
+            if self.has_second() {
+                match has_slab {
+                    true => self.add_second(tableau, mass),
+                    false => self.add_products(tableau, mass),
+                }
+            }
         }
         Found { scale, best: self.best_weight, total: self.total, reference: self.reference_weight }
     }
@@ -146,11 +185,12 @@ impl<'x, T: Real> Sums<'x, T> {
     fn lift(&mut self, candidates: &mut [Candidate<T>], nats: T) -> T {
         let factor = (-nats).exp();
         self.anchor.exponent += nats;
-        self.total *= factor;
-        self.best_weight *= factor;
+        for sum in [&mut self.total, &mut self.best_weight, &mut self.reference_weight] {
+            *sum *= factor;
+        }
         for candidate in candidates.iter_mut() {
-            let Candidate { on, off, first, square, .. } = candidate;
-            for sum in [on, off, first, square] {
+            let Candidate { weight, push, spread, apart, on, off, first, square, .. } = candidate;
+            for sum in [weight, push, spread, apart, on, off, first, square] {
                 *sum *= factor;
             }
         }
@@ -160,85 +200,36 @@ impl<'x, T: Real> Sums<'x, T> {
         factor
     }
 
-    /// Takes note of the best state so far: the tableau's, or its neighbour by one flip.
-    #[inline(never)]
-    fn note(&mut self, tableau: &Tableau<'_, T>, flip: Option<usize>, weight: T) {
-        Count::Noted.add(tableau.len());
-        self.best_weight = weight;
-        self.map.clear();
-        let value = flip.and_then(|i| tableau.candidates.get(i)).map_or(T::ZERO, |candidate| candidate.value);
-        for j in 0..tableau.len() {
-            if tableau.is_on(j) == (flip == Some(j)) {
-                continue;
-            }
-            let mut x = T::ONE;
-            if tableau.family() == Family::Slab {
-                x = if flip == Some(j) { value } else { tableau.coefficient(j) };
-                if let Some(i) = flip.filter(|&i| i != j) {
-                    x -= tableau.pair(i, j) * value;
-                }
-            }
-            set(self.map_values, self.map.len(), x);
-            let _ = self.map.push(tableau.latent(j) as u16); // no more than may be on
-        }
-    }
-
-    #[inline(never)]
+    /// Latents that are on, in the state and in those that the others' flips lead to.
     fn add_slab(&mut self, tableau: &mut Tableau<'_, T>, mass: T) {
-        let n = tableau.len();
-        Count::SlabCells.add(n);
-        Count::Pairs.add(tableau.count * n);
-        // Each latent by itself: in the state, and in those that its own flip leads to or from.
-        for candidate in span_mut(tableau.candidates, 0, n) {
-            let weight = candidate.weight;
-            candidate.push = weight * candidate.value;
-            candidate.spread = weight * candidate.inverse + candidate.push * candidate.value;
-            let (on, off, x, variance) = match candidate.sign > T::ZERO {
-                true => (weight, mass - weight, candidate.value, candidate.inverse),
-                false => (mass - weight, weight, candidate.mean + candidate.seen, candidate.diagonal),
-            };
-            candidate.off += off;
-            if on > T::ZERO {
-                let away = x - candidate.reference;
-                let first = on * away;
-                candidate.on += on;
-                candidate.first += first;
-                candidate.square += on * variance + first * away;
-            }
-        }
-        // Those that are on, in the states that the others' flips lead to.
-        for j in 0..n {
-            if !tableau.is_on(j) {
-                continue;
-            }
-            tableau.gather(j);
-            let (mut moved, mut spread) = (T::ZERO, T::ZERO);
-            for (candidate, &s) in span(tableau.candidates, 0, n).iter().zip(&*tableau.column) {
-                moved += s * candidate.push;
-                spread += s * s * candidate.spread;
-            }
+        Count::Pairs.add(tableau.count * tableau.len());
+        for j in ones(tableau.on) {
+            let (moved, spread) = tableau.pushed(j);
             if let Some(candidate) = tableau.candidates.get_mut(j) {
-                let away = candidate.mean + candidate.seen - candidate.reference;
-                candidate.first -= moved;
-                candidate.square += spread - (away + away) * moved;
+                let (on, away) = (mass - candidate.weight, candidate.x - candidate.reference);
+                let first = on * away;
+                candidate.first += first - moved;
+                candidate.square += on * candidate.variance + first * away + (spread - (away + away) * moved);
             }
-        }
-        if self.has_second() {
-            self.add_second(tableau, mass);
         }
     }
 
-    /// Latents that are on or off: coefficients are 1.
-    fn add_binary(&mut self, tableau: &mut Tableau<'_, T>, mass: T) {
-        let n = tableau.len();
-        for candidate in span_mut(tableau.candidates, 0, n) {
-            let (weight, others) = (candidate.weight, mass - candidate.weight);
-            let (on, off) = if candidate.sign > T::ZERO { (weight, others) } else { (others, weight) };
-            candidate.on += on;
-            candidate.off += off;
+    /// The sums of all candidates, once the tableau has left the last state; and where the best state is.
+    pub fn settle(&self, candidates: &mut [Candidate<T>]) -> u64 {
+        for (i, candidate) in candidates.iter_mut().enumerate() {
+            let (apart, others) = (candidate.apart, self.total - candidate.apart);
+            let was_on = self.reference >> (i % 64) & 1 != 0;
+            (candidate.on, candidate.off) = if was_on { (others, apart) } else { (apart, others) };
         }
-        if self.has_second() {
-            self.add_products(tableau, mass);
+        self.best
+    }
+
+    /// Takes note of the best state, which the tableau is at.
+    pub fn note(&mut self, tableau: &Tableau<'_, T>) {
+        Count::Noted.add(tableau.count);
+        for i in ones(tableau.on) {
+            set(self.map_values, self.map.len(), tableau.coefficient(i));
+            let _ = self.map.push(tableau.latent(i) as u16); // no more than may be on
         }
     }
 
@@ -310,26 +301,14 @@ impl<'x, T: Real> Sums<'x, T> {
         self.anchor.ln()
     }
 
-    /// What weights are relative to, and ln of their sum.
+    /// A log joint, and by how much ln of the sum of weights is above it.
     pub fn log_total(&self) -> (Joint<T>, T) {
-        (self.anchor, self.total.ln())
+        let ratio = T::ONE;
+        (Joint { ratio, ..self.anchor }, (self.total * self.anchor.ratio.sqrt()).ln())
     }
 
     /// 1 / sum of weights.
     pub fn scale(&self) -> T {
         T::ONE / self.total
     }
-}
-
-/// The most nats that a flip of these gains, no less than none.
-#[inline(always)]
-fn highest<T: Real>(candidates: &[Candidate<T>], counted: u64) -> T {
-    let (mut highest, mut rest) = (T::ZERO, counted);
-    for candidate in candidates {
-        if candidate.gain > highest && rest & 1 != 0 {
-            highest = candidate.gain;
-        }
-        rest >>= 1;
-    }
-    highest
 }

@@ -4,7 +4,7 @@ use super::Sums;
 use crate::memory::Candidate;
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, set, span};
-use crate::states::tableau::{Tableau, row_start};
+use crate::states::tableau::Tableau;
 
 impl<T: Real> Sums<'_, T> {
     /// The products of all candidates, as in the formula at the top; [`Sums::add_slab`] has left e and C with the candidates, as
@@ -20,16 +20,13 @@ impl<T: Real> Sums<'_, T> {
     pub(super) fn add_second(&mut self, tableau: &mut Tableau<'_, T>, mass: T) {
         let n = tableau.len();
         for c in 0..n {
-            let Some(&Candidate { sign, diagonal: lambda, push, spread, .. }) = tableau.candidates.get(c)
-            else {
-                return;
-            };
+            let Some(&own) = tableau.candidates.get(c) else { return };
+            let Candidate { sign, variance: lambda, x: kappa, push, spread, .. } = own;
             if sign > T::ZERO {
                 add_both(self.second, n, c, c, spread);
                 continue;
             }
-            let kappa = tableau.coefficient(c);
-            tableau.gather(c);
+            tableau.gather_seen(c);
             let (column, candidates) = (span(tableau.column, 0, n), span(tableau.candidates, 0, n));
             let (mut te, mut squares) = (lambda * push, lambda * lambda * spread);
             for (candidate, &s) in candidates.iter().zip(column) {
@@ -46,22 +43,13 @@ impl<T: Real> Sums<'_, T> {
                     continue;
                 }
                 // Half of it belongs to the turn of j.
-                let kappa_j = other.mean + other.seen;
-                let mut value = kappa_j * te;
+                let mut value = other.x * te;
                 if j < c {
                     // S is zero on the diagonal of `column`; the two latents' own entries of T are Lambda.
-                    let own = s * (lambda * spread + other.diagonal * other.spread);
+                    let own = s * (lambda * spread + other.variance * other.spread);
                     let mut products = T::ZERO;
-                    let row = span(tableau.pairs, row_start(j), j);
-                    for ((candidate, &a), &b) in candidates.iter().zip(column).zip(row) {
-                        products += a * b * candidate.spread;
-                    }
-                    let mut place = row_start(j + 1) + j;
-                    for (i, (candidate, &a)) in candidates.iter().zip(column).enumerate().skip(j + 1) {
-                        products += a * at(tableau.pairs, place) * candidate.spread;
-                        place += i;
-                    }
-                    value += (kappa * kappa_j - s) * mass + products - own;
+                    tableau.each_pair(j, |i, candidate, b| products += at(column, i) * b * candidate.spread);
+                    value += (kappa * other.x - s) * mass + products - own;
                 }
                 add_both(self.second, n, c, j, value);
             }

@@ -175,15 +175,24 @@ pub(crate) fn project_some<T: Real>(
     }
 }
 
+/// G_hj of a latent and as many others as there is room for, read or computed.
+pub(crate) fn gram_row<T: Real>(model: &Model<'_, T>, h: usize, others: &[u16], row: &mut [T]) {
+    let entries = row.iter_mut().zip(others.iter().map(|&j| usize::from(j)));
+    let Some(stored) = model.gram else {
+        return entries.for_each(|(entry, j)| *entry = gram_dot(model, h, j));
+    };
+    let start = triangle(h);
+    for (entry, j) in entries {
+        Count::GramRead.add(1);
+        *entry = at(stored, if h > j { start + j } else { triangle(j) + h });
+    }
+}
+
 /// G_hj of two different latents, read or computed.
 pub(crate) fn gram_entry<T: Real>(model: &Model<'_, T>, h: usize, j: usize) -> T {
-    match model.gram {
-        Some(stored) => {
-            Count::GramRead.add(1);
-            at(stored, if h > j { triangle(h) + j } else { triangle(j) + h })
-        }
-        None => gram_dot(model, h, j),
-    }
+    let mut entry = [T::ZERO];
+    gram_row(model, h, &[j as u16], &mut entry);
+    entry[0]
 }
 
 /// W_h^T Sigma^-1 W_j.

@@ -17,18 +17,50 @@ pub(crate) fn top<T: Copy + Default + PartialOrd>(
     selected: &mut Vec<u16, MAX_SELECTED>,
 ) {
     Count::Ranked.add(scores.len());
-    selected.clear();
-    let _ = selected.resize_default(count); // within the capacity: the model was checked
-    let (mut found, mut least) = (0, T::default());
-    for (latent, &score) in (0u16..).zip(scores) {
-        if found < count {
-            found += 1;
-        } else if !(score > least) {
-            continue;
+    let mut best = Best::new(count, T::default(), best, selected);
+    for (latent, &score) in scores.iter().enumerate() {
+        if best.has_room() || score > best.least {
+            best.insert(latent, score);
         }
-        let (Some(best), Some(selected)) = (best.get_mut(..found), selected.get_mut(..found)) else { return };
-        // The newcomer takes the last place, and goes up past those that are lower.
-        let mut places = best.iter_mut().zip(selected).rev();
+    }
+}
+
+/// The best latents so far, best first, and their scores.
+pub(crate) struct Best<'x, T> {
+    count: usize,
+    /// What a newcomer must be above.
+    least: T,
+    scores: &'x mut [T],
+    latents: &'x mut Vec<u16, MAX_SELECTED>,
+}
+
+impl<'x, T: Copy + PartialOrd> Best<'x, T> {
+    /// None yet; at most `count`, all of them above `least`.
+    pub fn new(count: usize, least: T, scores: &'x mut [T], latents: &'x mut Vec<u16, MAX_SELECTED>) -> Self {
+        latents.clear();
+        Self { count, least, scores, latents }
+    }
+
+    fn has_room(&self) -> bool {
+        self.latents.len() < self.count
+    }
+
+    /// A latent, if it is better than the least; what is no number is not.
+    #[inline(always)]
+    pub fn offer(&mut self, latent: usize, score: T) {
+        if score > self.least {
+            self.insert(latent, score);
+        }
+    }
+
+    /// The newcomer takes the last place, and goes up past those that are lower.
+    #[inline(always)]
+    fn insert(&mut self, latent: usize, score: T) {
+        if self.has_room() {
+            let _ = self.latents.push(0); // within the capacity: the model was checked
+        }
+        let Some(scores) = self.scores.get_mut(..self.latents.len()) else { return };
+        let mut places = scores.iter_mut().zip(self.latents.iter_mut()).rev();
         let Some(mut place) = places.next() else { return };
         for higher in places {
             if !(score > *higher.0) {
@@ -38,8 +70,10 @@ pub(crate) fn top<T: Copy + Default + PartialOrd>(
             (*place.0, *place.1) = (*higher.0, *higher.1);
             place = higher;
         }
-        (*place.0, *place.1) = (score, latent);
-        least = best.last().copied().unwrap_or(score);
+        (*place.0, *place.1) = (score, latent as u16);
+        if self.latents.len() == self.count {
+            self.least = scores.last().copied().unwrap_or(score);
+        }
     }
 }
 

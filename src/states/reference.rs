@@ -9,15 +9,14 @@
 //! latents that are on left all of it: they order candidates, which the tableau then knows exactly. Where there are no more
 //! latents than candidates, all are, and the tableau alone is climbed.
 
-use super::search::mask;
-use super::tableau::{Latents, Tableau};
+use super::tableau::{Latents, Tableau, ones};
 use crate::counts::Count;
 use crate::kinds::{Family, mca};
 use crate::model::{Shape, with_column};
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, copy, set, span, triangle};
 use crate::project::project;
-use crate::select::top;
+use crate::select::Best;
 
 /// Latents that become candidates in a round, and rounds without G.
 pub(crate) const PER_ROUND: usize = 4;
@@ -29,8 +28,6 @@ pub(crate) struct Scratch<'x, T> {
     pub projection: &'x [T],
     /// r, and what is no number for candidates. (H)
     pub seen: &'x mut [T],
-    /// Nats that turning on each of them gains. (H)
-    pub gains: &'x mut [T],
     /// The best of them that are no candidates, best first, and their gains. (H')
     pub best: Latents,
     pub best_gains: &'x mut [T],
@@ -53,14 +50,14 @@ pub(crate) fn refer<T: Real>(tableau: &mut Tableau<'_, T>, mut scratch: Scratch<
     // The first of the ranked that is no candidate yet.
     let mut next = 0;
     for _ in 0..rounds {
-        let before = mask(tableau);
+        let before = tableau.on;
         let room = selected.saturating_sub(tableau.len() + 1).min(PER_ROUND);
         next = append_best(tableau, &mut scratch, 0, room, T::ZERO);
         if next == 0 {
             break;
         }
         tableau.climb(max_active);
-        if mask(tableau) == before {
+        if tableau.on == before {
             break;
         }
         look_again(tableau, &mut scratch);
@@ -95,39 +92,46 @@ fn append_best<T: Real>(
 }
 
 /// Ranks all latents that are no candidates by the nats that turning them on gains, and keeps the `count` best.
-fn rank<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>, count: usize) {
-    gains(tableau, scratch.seen, scratch.gains);
-    top(scratch.gains, count, scratch.best_gains, &mut scratch.best);
-}
-
 #[inline(never)]
-fn gains<T: Real>(tableau: &Tableau<'_, T>, seen: &[T], gains: &mut [T]) {
-    let model = tableau.model;
-    let latents = gains.iter_mut().zip(seen).zip(model.gram_diagonal).zip(model.prior_logit);
+fn rank<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>, count: usize) {
+    let (model, seen) = (tableau.model, &*scratch.seen);
+    let mut best = Best::new(count, T::IMPOSSIBLE, scratch.best_gains, &mut scratch.best);
+    let h = seen.len();
+    Count::Ranked.add(h);
+    let (Some(grams), Some(logits)) = (model.gram_diagonal.get(..h), model.prior_logit.get(..h)) else {
+        return;
+    };
     match tableau.family() {
         Family::Slab => {
-            Count::SlabGains.add(seen.len());
-            let slabs = model.slab_mean.iter().zip(model.slab_precision).zip(model.score_offset);
-            for ((((gain, &r), &g), &logit), ((&mean, &precision), &offset)) in latents.zip(slabs) {
+            Count::SlabGains.add(h);
+            let (means, precisions) = (model.slab_mean.get(..h), model.slab_precision.get(..h));
+            let (Some(means), Some(precisions), Some(offsets)) =
+                (means, precisions, model.score_offset.get(..h))
+            else {
+                return;
+            };
+            for (i, &r) in seen.iter().enumerate() {
+                let (g, mean, precision) = (at(grams, i), at(means, i), at(precisions, i));
                 let mut square = r * r;
                 if mean != T::ZERO {
                     Count::MeanGains.add(1);
                     square += precision * mean * (r + r - g * mean);
                 }
-                *gain = or_never(T::HALF * square / (g + precision) + (logit + offset));
+                best.offer(i, T::HALF * square / (g + precision) + (at(logits, i) + at(offsets, i)));
             }
         }
         Family::Binary => {
             Count::Gains.add(seen.len());
-            for (((gain, &r), &g), &logit) in latents {
-                *gain = or_never(logit + r - T::HALF * g);
+            for (i, &r) in seen.iter().enumerate() {
+                best.offer(i, at(logits, i) + r - T::HALF * at(grams, i));
             }
         }
         Family::Maximal => {
             Count::GainDims.add(model.shape.dims * seen.len());
-            for (h, (((gain, &r), _), &logit)) in latents.enumerate() {
-                let mut sum = T::ZERO;
-                with_column!(model, h, |column| {
+            for (i, &r) in seen.iter().enumerate() {
+                // What is no number goes with what is none.
+                let mut sum = at(logits, i) + r * T::ZERO;
+                with_column!(model, i, |column| {
                     let dims = tableau.sample.iter().zip(&*tableau.maxima).zip(column).enumerate();
                     for (d, ((&y, &m), w)) in dims {
                         if w > m {
@@ -136,16 +140,10 @@ fn gains<T: Real>(tableau: &Tableau<'_, T>, seen: &[T], gains: &mut [T]) {
                         }
                     }
                 });
-                *gain = if r.is_finite() { sum + logit } else { T::IMPOSSIBLE };
+                best.offer(i, sum);
             }
         }
     }
-}
-
-/// What is no number is never chosen.
-#[inline(always)]
-fn or_never<T: Real>(gain: T) -> T {
-    if gain > T::IMPOSSIBLE { gain } else { T::IMPOSSIBLE }
 }
 
 /// r of all latents that are no candidates, in the present state.
@@ -154,7 +152,7 @@ fn look_again<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, T
         (Family::Maximal, _) => {}
         (Family::Slab | Family::Binary, Some(gram)) => {
             copy(scratch.seen, scratch.projection);
-            for i in (0..tableau.len()).filter(|&i| tableau.is_on(i)) {
+            for i in ones(tableau.on) {
                 subtract(gram, tableau.latent(i), tableau.coefficient(i), scratch.seen);
             }
         }
@@ -171,12 +169,14 @@ fn look_again<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, T
 /// Subtracts column `h` of G, times x. (H)
 fn subtract<T: Real>(gram: &[T], h: usize, x: T, from: &mut [T]) {
     Count::Subtracted.add(from.len());
-    for (r, &g) in from.iter_mut().zip(span(gram, triangle(h), h + 1)) {
+    let Some((before, after)) = from.split_at_mut_checked(h + 1) else { return };
+    for (r, &g) in before.iter_mut().zip(span(gram, triangle(h), h + 1)) {
         *r -= g * x;
     }
-    let mut place = triangle(h + 1) + h;
-    for (j, r) in from.iter_mut().enumerate().skip(h + 1) {
+    let (mut place, mut row) = (triangle(h + 1) + h, h + 1);
+    for r in after {
         *r -= at(gram, place) * x;
-        place += j + 1;
+        row += 1;
+        place += row;
     }
 }

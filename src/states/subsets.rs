@@ -16,6 +16,7 @@ use heapless::Vec;
 #[derive(Clone, Copy)]
 struct Level<T> {
     joint: Joint<T>,
+    on: u64,
     count: usize,
     next: usize,
 }
@@ -46,17 +47,26 @@ pub(crate) fn walk<T: Real>(
         }
         expand(tableau, stack.is_empty(), children);
         let depth = stack.len();
-        if stack.push(Level { joint: tableau.joint, count: tableau.count, next: first }).is_ok() {
+        if stack
+            .push(Level { joint: tableau.joint, on: tableau.on, count: tableau.count, next: first })
+            .is_ok()
+        {
             tableau.keep(levels, depth);
         }
         // The next child that has children of its own, of this state or of one above it.
         loop {
             let depth = stack.len();
             let Some(level) = stack.last_mut() else { return };
-            let Level { joint, count, next: child } = *level;
+            let Level { joint, on, count, next: child } = *level;
             level.next += 1;
             let is_member = child < members;
             if child + 1 >= n || !(is_member || count < max_active) {
+                if depth == 1 {
+                    // Back to the reference.
+                    tableau.restore(levels, 0);
+                    (tableau.joint, tableau.on, tableau.count) = (joint, on, count);
+                    return;
+                }
                 stack.pop();
                 continue;
             }
@@ -65,7 +75,7 @@ pub(crate) fn walk<T: Real>(
                 continue;
             }
             tableau.restore(levels, depth - 1);
-            (tableau.joint, tableau.count) = (joint, count);
+            (tableau.joint, tableau.on, tableau.count) = (joint, on, count);
             tableau.flip(usize::from(order[child % MAX_SELECTED]));
             first = child + 1;
             break;

@@ -27,8 +27,13 @@ impl<T: Real> Tableau<'_, T> {
             let (mut best, mut most) = (None, T::from_f64(MARGIN));
             let room = self.count < max_active;
             for (i, candidate) in span(self.candidates, 0, self.len()).iter().enumerate() {
-                if candidate.gain > most && (room || candidate.sign < T::ZERO) {
-                    (best, most) = (Some(i), candidate.gain);
+                // Determinants only add to what turning off gains.
+                let is_on = candidate.sign < T::ZERO;
+                if is_on || room && candidate.exponent > most {
+                    let gain = candidate.gain();
+                    if gain > most {
+                        (best, most) = (Some(i), gain);
+                    }
                 }
             }
             match best {
@@ -59,7 +64,7 @@ impl<T: Real> Tableau<'_, T> {
             let candidates = span(self.candidates, 0, n).iter().zip(&*self.column);
             for (j, (other, &g)) in candidates.enumerate() {
                 // With i off, j sees G_ij more.
-                let gain = own.gain + other.gain + g;
+                let gain = own.exponent + other.exponent + g;
                 if other.sign > T::ZERO && gain > most {
                     (best, most) = (Some((i, j)), gain);
                 }

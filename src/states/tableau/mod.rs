@@ -9,14 +9,14 @@
 //!
 //! Swept on the latents A that are on, S_AA = -(G_AA + K)^-1 is minus the posterior covariance of their coefficients and t_A
 //! their mean kappa; S_BB and t_B are what A leaves of the others: the Schur complement, and the projection of the residual. So
-//! every one-flip neighbour of a state costs a few operations ([`Tableau::evaluate`]), a flip n^2 / 2 multiply-adds
-//! ([`Tableau::flip`]), and every log joint is a small number relative to its neighbour's, so that `f32` keeps its digits.
+//! every one-flip neighbour of a state costs a few operations ([`Tableau::evaluate`]), all neighbours of such a neighbour cost n
+//! more ([`Tableau::glance`]), a flip n^2 / 2 multiply-adds ([`Tableau::flip`]), and every log joint is a small number relative to its neighbour's, so that `f32` keeps its digits.
 //!
 //! **Digits.** The slab's own part is kept apart: off its diagonal S is as above, on it a [`Candidate`] has G's Schur complement g
 //! (S_ii = g + K) of a latent that is off, and of one that is on both Lambda (S_ii = -Lambda) and 1/K - Lambda. None of them
 //! is ever negative, however rounding goes, and neither narrow nor wide slabs lose digits. Likewise t is kept without K mu, or less
-//! mu. Loud samples need one refinement ([`Tableau::refine`]): the residual y - W kappa in double-word arithmetic, projected
-//! again.
+//! mu. Loud samples need one refinement ([`Tableau::refine`]): the residual y - W kappa, in double-word arithmetic where the sample is
+//! very loud, projected again.
 //!
 //! **Other kinds.** Without a slab S stays G, and t is r, which a flip moves by a column of G. Maximal causes have the two
 //! largest causes of every dimension instead: D operations a neighbour.
@@ -26,21 +26,22 @@ mod joint;
 mod levels;
 mod maximal;
 mod refine;
+mod view;
 
 pub(crate) use climb::MARGIN;
 pub(crate) use joint::Joint;
-pub(crate) use refine::{PASSES, is_loud};
+pub(crate) use refine::{PASSES, is_loud, needs_words};
 
 use crate::capacity::{MAX_ACTIVE, MAX_SELECTED};
 use crate::counts::Count;
-use crate::kinds::gsc::Prior;
-use crate::kinds::{Family, Flip, binary, gsc};
+use crate::kinds::{Family, Flip};
 use crate::memory::Candidate;
 use crate::model::Model;
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, copy, set, span, span_mut, triangle};
-use crate::project::gram_entry;
+use crate::project::gram_row;
 use heapless::Vec;
+use view::Glance;
 
 /// The latents of a state.
 pub(crate) type Path = Vec<u16, MAX_ACTIVE>;
@@ -66,8 +67,13 @@ pub(crate) struct Tableau<'x, T> {
     pub joint: Joint<T>,
     /// Whether the sample is so loud that t loses digits when the state changes.
     pub is_loud: bool,
-    /// Latents that are on.
+    /// Whether it is so loud that its residuals need double words.
+    pub needs_words: bool,
+    /// Candidates that are on, one bit each, and how many.
+    pub on: u64,
     pub count: usize,
+    /// Where it is, if that is only looked at: see [`Tableau::glance`].
+    pub glance: Option<Glance<T>>,
 }
 
 /// Place of row `i` in a strictly lower triangle.
@@ -87,8 +93,10 @@ impl<T: Real> Tableau<'_, T> {
     pub fn clear(&mut self, base: T) {
         self.latents.clear();
         self.joint = Joint::new(base);
-        self.count = 0;
-        self.maxima.fill(T::ZERO);
+        (self.on, self.count) = (0, 0);
+        if self.family() == Family::Maximal {
+            self.maxima.fill(T::ZERO);
+        }
     }
 
     /// The candidates it has, all off, in a sample of this energy; `projection` is b.
@@ -110,8 +118,9 @@ impl<T: Real> Tableau<'_, T> {
         self.model.shape.kind.family()
     }
 
+    #[inline(always)]
     pub fn is_on(&self, i: usize) -> bool {
-        self.candidates.get(i).is_some_and(|candidate| candidate.sign < T::ZERO)
+        self.on >> (i % 64) & 1 != 0
     }
 
     /// The latent of a candidate.
@@ -131,129 +140,92 @@ impl<T: Real> Tableau<'_, T> {
     ///
     /// With k the candidates that are on, S_ij = [j off] G_ij - sum_k G_ik S_kj, and g = G_ii - sum_k G_ik S_ik.
     pub fn append(&mut self, latent: u16, seen: T) {
-        let (i, h) = (self.len(), usize::from(latent));
-        if self.latents.push(latent).is_err() {
+        let (i, h, family) = (self.len(), usize::from(latent), self.family());
+        if !self.admit(i, latent, seen) || family == Family::Maximal {
             return;
         }
-        let (model, family) = (self.model, self.family());
-        Count::Appended.add(1);
-        let Some(candidate) = self.candidates.get_mut(i) else { return };
-        // Its sums begin with [`Tableau::mark`].
-        candidate.logit = at(model.prior_logit, h);
-        candidate.diagonal = at(model.gram_diagonal, h);
-        candidate.seen = seen;
-        candidate.sign = T::ONE;
-        if family == Family::Slab {
-            candidate.mean = at(model.slab_mean, h);
-            candidate.precision = at(model.slab_precision, h);
-            candidate.rest = candidate.diagonal * T::ROUNDING;
-            candidate.least = T::ONE / (candidate.diagonal + candidate.precision);
-            candidate.shrunk = T::ZERO;
-        }
-        match family {
-            Family::Slab | Family::Binary => self.append_row(i, h),
-            Family::Maximal => {}
-        }
-    }
-
-    /// All latents become candidates, off; `projection` is b.
-    pub fn append_all(&mut self, projection: &[T]) {
-        for (h, &b) in (0u16..).zip(projection) {
-            self.append(h, b);
-        }
-    }
-
-    fn append_row(&mut self, i: usize, h: usize) {
         let Some((before, rest)) = self.pairs.split_at_mut_checked(row_start(i)) else { return };
         let row = span_mut(rest, 0, i);
-        for (entry, &other) in row.iter_mut().zip(self.latents.iter()) {
-            *entry = gram_entry(self.model, h, usize::from(other));
-        }
-        if self.count == 0 || self.model.shape.kind.family() != Family::Slab {
+        gram_row(self.model, h, self.latents, row);
+        if self.count == 0 || family != Family::Slab {
             return;
         }
         // G_ik of those that are on, in `column`; what they leave of the others in the row.
         Count::RowMacs.add(i * self.count);
         let column = span_mut(self.column, 0, i);
         copy(column, row);
-        for (entry, other) in row.iter_mut().zip(self.candidates.iter()) {
-            if other.sign < T::ZERO {
-                *entry *= other.diagonal;
-            }
+        for k in ones(self.on) {
+            let own = self.candidates.get(k).map_or(T::ZERO, |candidate| candidate.diagonal);
+            set(row, k, at(row, k) * own);
         }
-        for (k, (&g, other)) in column.iter().zip(self.candidates.iter()).enumerate() {
-            if other.sign > T::ZERO {
-                continue;
-            }
-            for (entry, &s) in row.iter_mut().zip(span(before, row_start(k), k)) {
+        for k in ones(self.on) {
+            let (g, Some((head, tail))) = (at(column, k), row.split_at_mut_checked(k)) else { return };
+            for (entry, &s) in head.iter_mut().zip(span(before, row_start(k), k)) {
                 *entry -= g * s;
             }
-            let mut place = row_start(k + 1) + k;
-            for (j, entry) in row.iter_mut().enumerate().skip(k + 1) {
+            let (mut place, mut step) = (row_start(k + 1) + k, k);
+            for entry in tail.get_mut(1..).unwrap_or_default() {
+                step += 1;
                 *entry -= g * at(before, place);
-                place += j;
+                place += step;
             }
         }
         let mut taken = T::ZERO;
-        for ((&s, &g), other) in row.iter().zip(column.iter()).zip(self.candidates.iter()) {
-            if other.sign < T::ZERO {
-                taken += s * g;
-            }
+        for k in ones(self.on) {
+            taken += at(row, k) * at(column, k);
         }
         if let Some(candidate) = self.candidates.get_mut(i) {
             candidate.diagonal = candidate.rest.max(candidate.diagonal - taken);
         }
     }
 
-    /// What flipping each candidate would do.
-    pub fn evaluate(&mut self) {
-        let (n, family) = (self.len(), self.family());
-        self.count_flips(n);
-        if family == Family::Maximal {
-            for i in 0..n {
-                let flip = self.flip_of_maximal(i);
-                if let Some(candidate) = self.candidates.get_mut(i) {
-                    take(candidate, &flip);
-                }
-            }
-            return;
-        }
-        for candidate in span_mut(self.candidates, 0, n) {
-            take(candidate, &flip_of(family, candidate));
-        }
-    }
-
+    /// The part of that which is not a row of S: the prior of candidate `i`, and what all off leave of it.
     #[inline(always)]
-    fn count_flips(&self, flips: usize) {
-        match self.family() {
-            Family::Slab => {
-                Count::SlabFlips.add(flips);
-                Count::MeanFlips.add(if at(self.model.slab_mean, 0) != T::ZERO { flips } else { 0 });
-            }
-            Family::Binary => Count::Flips.add(flips),
-            Family::Maximal => {
-                Count::MaximalFlips.add(flips);
-                Count::FlipDims.add(flips * self.sample.len());
-            }
+    fn admit(&mut self, i: usize, latent: u16, seen: T) -> bool {
+        let (model, h) = (self.model, usize::from(latent));
+        let Some(candidate) = self.candidates.get_mut(i).filter(|_| self.latents.push(latent).is_ok()) else {
+            return false;
+        };
+        Count::Appended.add(1);
+        // Its sums begin with [`Tableau::mark`].
+        let diagonal = at(model.gram_diagonal, h);
+        candidate.logit = at(model.prior_logit, h);
+        candidate.diagonal = diagonal;
+        candidate.seen = seen;
+        candidate.sign = T::ONE;
+        if model.shape.kind.family() == Family::Slab {
+            let precision = at(model.slab_precision, h);
+            candidate.mean = at(model.slab_mean, h);
+            candidate.precision = precision;
+            candidate.rest = diagonal * T::ROUNDING;
+            candidate.least = T::ONE / (diagonal + precision);
+            candidate.shrunk = T::ZERO;
         }
+        true
     }
 
-    /// The same for one candidate.
-    fn flip_at(&self, i: usize) -> Flip<T> {
-        match (self.family(), self.candidates.get(i)) {
-            (Family::Maximal, _) => self.flip_of_maximal(i),
-            (family, Some(candidate)) => flip_of(family, candidate),
-            _ => Flip { exponent: T::ZERO, ratio: T::ONE, value: T::ZERO, inverse: T::ONE },
+    /// All latents become candidates, off; `projection` is b. With G stored, S is a copy of it.
+    pub fn append_all(&mut self, projection: &[T]) {
+        let Some(gram) = self.model.gram.filter(|_| self.family() != Family::Maximal) else {
+            return (0u16..).zip(projection).for_each(|(h, &b)| self.append(h, b));
+        };
+        Count::GramRead.add(self.pairs.len());
+        let (mut from, mut to) = (gram.iter(), 0);
+        for (h, &b) in (0u16..).zip(projection) {
+            self.admit(usize::from(h), h, b);
+            for entry in span_mut(self.pairs, to, usize::from(h)) {
+                *entry = from.next().copied().unwrap_or(T::ZERO);
+            }
+            let _ = from.next(); // its diagonal
+            to += usize::from(h);
         }
     }
 
     /// Turns candidate `i` on or off.
     pub fn flip(&mut self, i: usize) {
-        self.count_flips(1);
         let flip = self.flip_at(i);
         self.joint.add(&flip);
-        let is_on = self.is_on(i);
-        self.count = if is_on { self.count.saturating_sub(1) } else { self.count + 1 };
+        self.toggle(i);
         match self.family() {
             Family::Slab => self.sweep(i, &flip),
             Family::Binary => self.shift(i, flip.value),
@@ -266,20 +238,22 @@ impl<T: Real> Tableau<'_, T> {
         }
     }
 
+    /// Notes that candidate `i` is flipped.
+    fn toggle(&mut self, i: usize) {
+        self.on ^= 1 << (i % 64);
+        self.count = if self.is_on(i) { self.count + 1 } else { self.count.saturating_sub(1) };
+    }
+
     /// S_:i with a zero on its diagonal, in `column`.
-    #[inline(always)]
+    #[inline(never)]
     pub fn gather(&mut self, i: usize) {
-        let n = self.latents.len();
-        Count::Gathered.add(n);
-        let (before, after) = self.pairs.split_at_checked(row_start(i + 1)).unwrap_or_default();
-        let Some((head, tail)) = span_mut(self.column, 0, n).split_at_mut_checked(i + 1) else { return };
-        copy(head, span(before, row_start(i), i));
-        set(head, i, T::ZERO);
-        let mut place = i;
-        for (step, entry) in (i + 1..).zip(tail) {
-            *entry = at(after, place);
-            place += step;
+        let Some(column) = self.column.get_mut(..self.latents.len()) else { return };
+        Count::Gathered.add(column.len());
+        let mut places = places(i);
+        for entry in column.iter_mut() {
+            *entry = at(self.pairs, places.next());
         }
+        set(column, i, T::ZERO);
     }
 
     /// S_ij, i not j.
@@ -287,7 +261,7 @@ impl<T: Real> Tableau<'_, T> {
         pair(self.pairs, i, j)
     }
 
-    /// The sweep on candidate `i`, whose step is known.
+    /// The sweep on candidate `i`, whose flip is known.
     #[inline(never)]
     fn sweep(&mut self, i: usize, flip: &Flip<T>) {
         self.gather(i);
@@ -295,29 +269,28 @@ impl<T: Real> Tableau<'_, T> {
         Count::Sweeps.add(1);
         Count::SweepRows.add(n);
         Count::SweepMacs.add(n * n / 2);
-        let (column, candidates) = (span(self.column, 0, n), span_mut(self.candidates, 0, n));
+        let (Some(column), Some(candidates)) = (self.column.get(..n), self.candidates.get_mut(..n)) else {
+            return;
+        };
         let Some(own) = candidates.get_mut(i) else { return };
         let (inverse, size) = (flip.inverse, own.sign * flip.inverse);
-        own.turn(size);
+        own.put(own.turned(size));
         let mut rows = &mut *self.pairs;
-        for (j, (other, &s)) in candidates.iter_mut().zip(column).enumerate() {
+        for (j, other) in candidates.iter_mut().enumerate() {
             let Some((row, rest)) = rows.split_at_mut_checked(j) else { return };
             rows = rest;
-            let step = s * inverse;
+            let s = at(column, j);
             if j == i {
-                for (entry, &s) in row.iter_mut().zip(column) {
-                    *entry = s * size;
-                }
+                row.iter_mut().zip(column).for_each(|(entry, &s)| *entry = s * size);
                 continue;
             }
-            for (entry, &s) in row.iter_mut().zip(column) {
-                *entry -= step * s;
-            }
+            let step = s * inverse;
+            row.iter_mut().zip(column).for_each(|(entry, &s)| *entry -= step * s);
             // Column i of the row, which the loop above has left as it was.
-            if j > i {
-                set(row, i, s * size);
+            if let Some(entry) = row.get_mut(i) {
+                *entry = s * size;
             }
-            other.move_by(s, flip);
+            other.put(other.moved(s, flip));
         }
     }
 
@@ -326,12 +299,8 @@ impl<T: Real> Tableau<'_, T> {
         Count::Shifted.add(self.len());
         self.gather(i);
         let column = span(self.column, 0, self.latents.len());
-        for (candidate, &g) in self.candidates.iter_mut().zip(column) {
-            candidate.seen -= g * value;
-        }
-        if let Some(candidate) = self.candidates.get_mut(i) {
-            candidate.seen -= candidate.diagonal * value;
-            candidate.sign = -candidate.sign;
+        for (j, (candidate, &g)) in self.candidates.iter_mut().zip(column).enumerate() {
+            candidate.put(candidate.shifted(g, value, i == j));
         }
     }
 
@@ -344,61 +313,41 @@ impl<T: Real> Tableau<'_, T> {
                 (true, false) => T::ONE,
                 (false, _) => zero,
             };
-            (candidate.on, candidate.off, candidate.first, candidate.square) = (zero, zero, zero, zero);
+            (candidate.on, candidate.off, candidate.apart) = (zero, zero, zero);
+            (candidate.first, candidate.square) = (zero, zero);
         }
     }
 }
 
-impl<T: Real> Candidate<T> {
-    /// Moves with the flip of another candidate, whose entry of S with this one is `s`.
+/// Places of column `i` in the strictly lower triangle by rows of a symmetric matrix; that of its diagonal means nothing.
+#[inline(always)]
+fn places(i: usize) -> Places {
+    Places { i, row: 0, place: row_start(i) }
+}
+
+struct Places {
+    i: usize,
+    row: usize,
+    place: usize,
+}
+
+impl Places {
     #[inline(always)]
-    fn move_by(&mut self, s: T, flip: &Flip<T>) {
-        let change = s * s * flip.inverse;
-        self.seen -= s * flip.value;
-        // Neither vanishes, however nearly parallel latents are: beyond rounding errors nothing is known.
-        let least = if self.sign < T::ZERO { self.least } else { self.rest };
-        self.diagonal = least.max(self.diagonal - self.sign * change);
-        self.shrunk = T::ZERO.max(self.shrunk - change);
-    }
-
-    /// Its own flip; `size` is 1 / |d|.
-    #[inline(always)]
-    fn turn(&mut self, size: T) {
-        if self.sign > T::ZERO {
-            self.seen = (self.seen - self.diagonal * self.mean) * size;
-            self.shrunk = self.diagonal * size / self.precision;
-            self.diagonal = size;
-        } else {
-            self.diagonal = self.rest.max(self.precision * self.shrunk * size);
-            self.seen = self.seen * size + self.diagonal * self.mean;
-            self.shrunk = T::ZERO;
-        }
-        self.sign = -self.sign;
+    fn next(&mut self) -> usize {
+        let place = self.place;
+        self.place += if self.row < self.i { 1 } else { self.row };
+        self.row += 1;
+        place
     }
 }
 
+/// The bits that are set, lowest first.
 #[inline(always)]
-fn prior<T: Real>(candidate: &Candidate<T>) -> Prior<T> {
-    let &Candidate { logit, mean, precision, .. } = candidate;
-    Prior { logit, mean, precision }
-}
-
-#[inline(always)]
-fn flip_of<T: Real>(family: Family, candidate: &Candidate<T>) -> Flip<T> {
-    let &Candidate { diagonal, shrunk, seen, sign, .. } = candidate;
-    match (family, sign > T::ZERO) {
-        (Family::Slab, true) => gsc::turn_on(prior(candidate), diagonal, seen),
-        (Family::Slab, false) => gsc::turn_off(prior(candidate), diagonal, shrunk, seen),
-        _ => binary::flip(candidate.logit, diagonal, seen, sign),
-    }
-}
-
-#[inline(always)]
-fn take<T: Real>(candidate: &mut Candidate<T>, flip: &Flip<T>) {
-    let &Flip { exponent, ratio, value, inverse } = flip;
-    candidate.exponent = exponent;
-    candidate.ratio = ratio;
-    candidate.value = value;
-    candidate.inverse = inverse;
-    candidate.gain = exponent + T::HALF * ratio.ln_rough();
+pub(crate) fn ones(mask: u64) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    core::iter::from_fn(move || {
+        let i = rest.trailing_zeros() as usize;
+        rest &= rest.wrapping_sub(1);
+        (i < 64).then_some(i)
+    })
 }

@@ -1,6 +1,6 @@
 //! Digits of loud samples: where t comes from large numbers that cancel, it is computed anew from the residual.
 
-use super::{Joint, Tableau};
+use super::{Joint, Tableau, ones};
 use crate::counts::Count;
 use crate::kinds::Family;
 use crate::memory::Candidate;
@@ -15,6 +15,17 @@ pub(crate) const PASSES: usize = 3;
 /// Flips by this much more than [`Real::REFINE_ABOVE`] lose digits that matter: rounding is relative to the flip, not to the
 /// whole sample.
 const FLIP_ABOVE: f64 = 16.0;
+
+/// Above so many times [`Real::REFINE_ABOVE`] residuals are computed in double words. In single words each has an error of about u |y|,
+/// u the rounding unit; with 1/2 |y|^2 = 4096 nats (f32) that is 90 u = 5e-6 of the noise, and half of it in nats for each
+/// standard deviation that is left.
+const WORDS_ABOVE: f64 = 16.0;
+
+/// Whether residuals of a sample of this energy need double words.
+#[inline(always)]
+pub(crate) fn needs_words<T: Real>(energy: T) -> bool {
+    T::HALF * energy > T::from_f64(WORDS_ABOVE) * T::REFINE_ABOVE
+}
 
 /// Whether a sample of this energy is so far above the noise that log joints lose digits that matter.
 #[inline(always)]
@@ -101,29 +112,28 @@ impl<T: Real> Tableau<'_, T> {
         joint
     }
 
-    /// Sigma^-1 (y - W x) in `weighted`, the difference of large numbers in double words; returns the energy.
+    /// Sigma^-1 (y - W x) in `weighted`; returns the energy. The difference of large numbers in double words, where their rounding
+    /// errors would show.
     pub fn leave(&mut self) -> T {
+        if !self.needs_words {
+            return self.leave_roughly();
+        }
         Count::DoubleWords.add(self.sample.len() * self.count);
-        Count::LeftSteps.add(self.sample.len() * self.len());
+        Count::LeftSteps.add(self.sample.len());
         for d in 0..self.sample.len() {
             let mut rest = Accurate::new(at(self.sample, d));
-            for i in 0..self.len() {
-                if self.is_on(i) {
-                    rest.subtract_product(self.model.entry(d, self.latent(i)), self.coefficient(i));
-                }
+            for i in ones(self.on) {
+                rest.subtract_product(self.model.entry(d, self.latent(i)), self.coefficient(i));
             }
             set(self.weighted, d, rest.value());
         }
         weigh_in_place(&self.model.noise, self.weighted)
     }
 
-    /// The same in single words, where it only guides a search.
-    pub fn leave_roughly(&mut self) {
+    /// The same in single words.
+    pub fn leave_roughly(&mut self) -> T {
         copy(self.weighted, self.sample);
-        for i in 0..self.len() {
-            if !self.is_on(i) {
-                continue;
-            }
+        for i in ones(self.on) {
             Count::Columns.add(self.sample.len());
             let x = self.coefficient(i);
             with_column!(self.model, self.latent(i), |column| {
@@ -132,7 +142,7 @@ impl<T: Real> Tableau<'_, T> {
                 }
             });
         }
-        weigh_in_place(&self.model.noise, self.weighted);
+        weigh_in_place(&self.model.noise, self.weighted)
     }
 
     /// Whether another reference may make results more exact: maximal causes form every residual anyhow.
@@ -140,30 +150,42 @@ impl<T: Real> Tableau<'_, T> {
         self.is_loud && self.family() != Family::Maximal
     }
 
-    /// Goes to the state that has these latents on, of candidates that are all off or on; refines t there.
-    pub fn turn_to(&mut self, latents: &[u16]) {
-        for turns_on in [true, false] {
-            for i in 0..self.len() {
-                let is_wanted = latents.contains(&(self.latent(i) as u16));
-                if is_wanted == turns_on && self.is_on(i) != is_wanted {
-                    self.flip(i);
-                }
+    /// Goes to a state, turning latents on first: on the way no loud one is missing.
+    pub fn go_to(&mut self, to: u64) {
+        let (mut is_loud, from) = (false, self.on);
+        for flips in [to & !from, from & !to] {
+            for i in ones(flips) {
+                is_loud |= self.is_loud_flip(i);
+                self.flip(i);
             }
         }
-        self.refine();
+        if is_loud {
+            self.refine_seen();
+        }
     }
 
-    /// Whether no loud latent is on in the state with these latents and coefficients but off in the reference, or the other way
-    /// round: then both are known equally well.
-    pub fn is_beside_reference(&self, latents: &[u16], values: &[T]) -> bool {
-        (0..self.len()).all(|i| {
-            let reference = self.candidates.get(i).map_or(T::ZERO, |candidate| candidate.reference);
-            let place = latents.iter().position(|&latent| usize::from(latent) == self.latent(i));
-            match (reference != T::ZERO, place) {
-                (false, Some(place)) => !self.is_loud_at(i, at(values, place)),
-                (true, None) => !self.is_loud_at(i, reference),
-                _ => true,
-            }
+    /// Looks at a state, its flips evaluated, without going there if it is one ordinary flip away.
+    pub fn visit(&mut self, to: u64) {
+        self.look_back();
+        let flips = self.on ^ to;
+        let i = flips.trailing_zeros() as usize;
+        let is_beside = flips != 0 && flips & flips.wrapping_sub(1) == 0;
+        if is_beside && self.family() != Family::Maximal && !self.is_loud_flip(i) {
+            return self.glance(i);
+        }
+        self.go_to(to);
+        self.evaluate();
+    }
+
+    /// Whether a loud latent is on in the present state but off in the reference, or the other way round: then they are not known
+    /// equally well.
+    pub fn is_apart(&self, reference: u64) -> bool {
+        ones(self.on ^ reference).any(|i| {
+            let coefficient = match self.is_on(i) {
+                true => self.coefficient(i),
+                false => self.candidates.get(i).map_or(T::ZERO, |candidate| candidate.reference),
+            };
+            self.is_loud_at(i, coefficient)
         })
     }
 
