@@ -36,13 +36,7 @@ impl ModelKind {
 
     /// Its name in files and on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Gsc => "gsc",
-            Self::Bsc => "bsc",
-            Self::Nmf => "nmf",
-            Self::Mca => "mca",
-            Self::Ssmca => "ssmca",
-        }
+        self.kind().spec().name
     }
 }
 

@@ -10,10 +10,10 @@
 //! and `pieces` with one.
 
 use super::chain::{Given, Sampler};
-use super::pieces::{Dim, Facts, Pieces, Slab};
+use super::pieces::{Dim, Dims, Facts, Pieces, Slab};
 use crate::counts::Count;
-use crate::memory::{Candidate, Link};
-use crate::model::{Model, Noise, with_column};
+use crate::memory::{Border, Candidate, Link};
+use crate::model::{Model, with_column};
 use crate::numeric::math::Real;
 use crate::numeric::rng::Rng;
 use crate::numeric::slices::set;
@@ -30,7 +30,7 @@ pub(super) struct Maximal<'x, T> {
     /// M. (D)
     maxima: &'x mut [T],
     /// See [`Pieces`]. (D + 1)
-    borders: &'x mut [[T; 5]],
+    borders: &'x mut [Border<T>],
     /// Sum of the maxima of all states that count. (D)
     clean: &'x mut [T],
     count: usize,
@@ -38,27 +38,23 @@ pub(super) struct Maximal<'x, T> {
     facts: Option<Facts<T>>,
 }
 
-/// a_d of every dimension. Full noise does not go with these kinds, which the model's checks ensure.
-fn precisions<'x, T: Real>(noise: &Noise<'x, T>) -> impl Iterator<Item = T> + Clone + use<'x, T> {
-    let (shared, each) = match *noise {
-        Noise::Shared(precision) => (Some(precision), &[][..]),
-        Noise::Diagonal(precisions) | Noise::Full(precisions) => (None, precisions),
-    };
-    core::iter::repeat_n(shared, if shared.is_some() { usize::MAX } else { 0 })
-        .flatten()
-        .chain(each.iter().copied())
-}
-
-/// The dimensions as a latent sees them that is not in the maxima.
-fn dims<'x, T: Real>(
-    model: &Model<'x, T>,
+/// The dimensions as a latent sees them that is not in the maxima. Full noise does not go with these kinds, which the model's
+/// checks ensure.
+struct Seen<'x, T> {
+    model: &'x Model<'x, T>,
     latent: usize,
     sample: &'x [T],
     maxima: &'x [T],
-) -> impl Iterator<Item = Dim<T>> + Clone + use<'x, T> {
-    let data = sample.iter().zip(maxima).zip(model.column(latent));
-    let each = precisions(&model.noise).zip(data);
-    each.map(|(precision, ((&y, &others), w))| Dim { precision, w, y, others })
+}
+
+impl<T: Real> Dims<T> for Seen<'_, T> {
+    #[inline(never)]
+    fn each(&self, visit: &mut dyn FnMut(Dim<T>)) {
+        let data = self.sample.iter().zip(self.maxima);
+        for (d, ((&y, &others), w)) in data.zip(self.model.column(self.latent)).enumerate() {
+            visit(Dim { precision: self.model.precision(d), w, y, others });
+        }
+    }
 }
 
 impl<'x, T: Real> Maximal<'x, T> {
@@ -71,7 +67,7 @@ impl<'x, T: Real> Maximal<'x, T> {
         sample: &'x [T],
         links: &'x mut [Link<T>],
         maxima: &'x mut [T],
-        borders: &'x mut [[T; 5]],
+        borders: &'x mut [Border<T>],
         clean: &'x mut [T],
     ) -> Self {
         let mut maximal =
@@ -125,8 +121,9 @@ impl<'x, T: Real> Maximal<'x, T> {
     pub fn pieces(&mut self, p: usize) -> Pieces<'_, T> {
         self.maximise(Some(p));
         let slab = self.slab(p);
-        let dims = dims(self.model, self.latent(p), self.sample, self.maxima);
-        Pieces::new(dims, slab, self.borders)
+        let &mut Self { model, sample, .. } = self;
+        let dims = Seen { model, latent: self.latent(p), sample, maxima: self.maxima };
+        Pieces::new(&dims, slab, self.borders)
     }
 }
 
@@ -173,8 +170,9 @@ impl<T: Real> Sampler<T> for Maximal<'_, T> {
         Count::GivenDims.add(self.sample.len());
         self.maximise(Some(p));
         let mut log_odds = self.candidate(p).logit;
-        let dims = dims(self.model, self.latent(p), self.sample, self.maxima);
-        dims.for_each(|dim| log_odds += dim.gain(T::ONE));
+        let (model, latent) = (self.model, self.latent(p));
+        let dims = Seen { model, latent, sample: self.sample, maxima: self.maxima };
+        dims.each(&mut |dim| log_odds += dim.gain(T::ONE));
         Given { log_odds, mean: T::ONE, variance: T::ZERO }
     }
 
@@ -211,9 +209,8 @@ impl<T: Real> Sampler<T> for Maximal<'_, T> {
         Count::JointDims.add(self.sample.len());
         self.maximise(None);
         let mut joint = T::ZERO;
-        for (precision, (&y, &m)) in precisions(&self.model.noise).zip(self.sample.iter().zip(&*self.maxima))
-        {
-            joint -= T::HALF * precision * (y - m) * (y - m);
+        for (d, (&y, &m)) in self.sample.iter().zip(&*self.maxima).enumerate() {
+            joint -= T::HALF * self.model.precision(d) * (y - m) * (y - m);
         }
         for p in 0..self.latents.len() {
             let Link { away: x, on: is_on, .. } = self.link(p);
@@ -226,13 +223,13 @@ impl<T: Real> Sampler<T> for Maximal<'_, T> {
                 let Slab { mean, precision, .. } = self.slab(p);
                 Count::JointDims.add(self.sample.len());
                 let mut bell = precision;
-                let column = self.model.column(self.latent(p));
-                let dims = precisions(&self.model.noise).zip(self.maxima.iter().zip(column));
-                for (precision, (&maximum, w)) in dims {
+                let (model, latent) = (self.model, self.latent(p));
+                let dims = Seen { model, latent, sample: self.sample, maxima: self.maxima };
+                dims.each(&mut |Dim { precision, w, others: maximum, .. }| {
                     if w > T::ZERO && !(maximum > x * w) {
                         bell += precision * w * w;
                     }
-                }
+                });
                 let away = x - mean;
                 joint += T::HALF * ((precision / bell).ln() - precision * away * away);
             }

@@ -157,7 +157,7 @@ fn maximal<T: Real>(
     let (candidates, links) = (records_mut(candidates), records_mut(links));
     priors(model, &state.latents, candidates);
     clean.fill(T::ZERO);
-    let borders = borders.as_chunks_mut().0;
+    let borders = records_mut(borders);
     let mut sampler =
         Maximal::new(model, &state.latents, candidates, sample, links, chain_maxima, borders, clean);
     let mut tally = Tally::new(second);

@@ -24,13 +24,14 @@ mod outline;
 mod piece;
 
 use crate::counts::Count;
+use crate::memory::Border;
 use crate::numeric::math::Real;
 use crate::numeric::rng::Rng;
-use crate::numeric::slices::{row, set, span_mut};
-use outline::{Border, sort};
+use crate::numeric::slices::{set, span_mut};
+use outline::{Turn, border, sort};
 use piece::{Cut, Piece};
 
-pub(super) use outline::Dim;
+pub(super) use outline::{Dim, Dims};
 
 /// Times the highest point may turn out to be another one.
 const ANCHORS: usize = 3;
@@ -45,8 +46,7 @@ pub(super) struct Slab<T> {
 
 /// A conditional, ready to be drawn from.
 pub(super) struct Pieces<'x, T> {
-    /// P, mass of the segment that begins there (before: the jump of the slope), precision, slope and height there.
-    borders: &'x mut [[T; 5]],
+    borders: &'x mut [Border<T>],
     pub facts: Facts<T>,
 }
 
@@ -55,8 +55,10 @@ pub(super) struct Pieces<'x, T> {
 pub(super) struct Facts<T> {
     /// Number of borders.
     count: usize,
-    /// Precision, slope at the first border, and mass of the segment before it.
-    first: [T; 3],
+    /// Of the segment before the first border: precision, slope at its end, mass.
+    precision: T,
+    slope_at_first: T,
+    mass: T,
     /// Which segment has the highest point, and where that is.
     anchor: usize,
     pub peak: T,
@@ -71,42 +73,52 @@ pub(super) struct Facts<T> {
 
 impl<'x, T: Real> Pieces<'x, T> {
     /// `memory` has room for one border more than there are dimensions.
-    pub fn new(dims: impl Iterator<Item = Dim<T>> + Clone, slab: Slab<T>, memory: &'x mut [[T; 5]]) -> Self {
+    pub fn new(dims: &dyn Dims<T>, slab: Slab<T>, memory: &'x mut [Border<T>]) -> Self {
         let zero = T::ZERO;
         // Zero is a border too, where nothing changes: there is always one.
-        set(memory, 0, [zero; 5]);
+        set(memory, 0, Border::ZERO);
         let (mut count, mut before, mut pull) = (1, slab.precision, slab.precision * slab.mean);
-        for dim in dims.clone() {
+        dims.each(&mut |dim| {
             Count::PieceDims.add(1);
             let bend = dim.precision * dim.w * dim.w;
             match dim.border() {
-                Border::Never => {}
-                Border::Always => {
+                Turn::Never => {}
+                Turn::Always => {
                     before += bend;
                     pull += dim.precision * dim.w * dim.y;
                 }
-                Border::At(place) => {
+                Turn::At(place) => {
                     let jump = dim.precision * dim.w * (dim.y - dim.others);
-                    set(memory, count, [place, jump, bend, zero, zero]);
+                    set(memory, count, Border { place, jump, precision: bend, ..Border::ZERO });
                     count += 1;
                 }
             }
-        }
+        });
         Count::Borders.add(count);
         let borders = span_mut(memory, 0, count);
         sort(borders);
         let mut precision = before;
         for border in borders.iter_mut() {
-            precision += border[2];
-            border[2] = precision;
+            precision += border.precision;
+            border.precision = precision;
         }
-        let first = [before, pull - before * row(borders, 0)[0], zero];
-        let [peak, slope, total, log_odds, mean, variance] = [zero; 6];
-        let facts = Facts { count, first, anchor: 0, peak, slope, total, log_odds, mean, variance };
+        let facts = Facts {
+            count,
+            precision: before,
+            slope_at_first: pull - before * border(borders, 0).place,
+            mass: zero,
+            anchor: 0,
+            peak: zero,
+            slope: zero,
+            total: zero,
+            log_odds: zero,
+            mean: zero,
+            variance: zero,
+        };
         let mut pieces = Self { borders, facts };
         pieces.climb();
         for _ in 0..ANCHORS {
-            pieces.spread(dims.clone(), slab);
+            pieces.spread(dims, slab);
             if !pieces.move_anchor() {
                 break;
             }
@@ -115,7 +127,7 @@ impl<'x, T: Real> Pieces<'x, T> {
         let peak = pieces.facts.peak;
         let away = peak - slab.mean;
         let mut log_odds = slab.logit - T::HALF * slab.precision * away * away;
-        dims.for_each(|dim| log_odds += dim.gain(peak));
+        dims.each(&mut |dim| log_odds += dim.gain(peak));
         // sqrt(K / (2 pi))
         let norm = (slab.precision * T::from_f64(core::f64::consts::FRAC_1_PI / 2.0)).sqrt();
         pieces.facts.log_odds = log_odds + (norm * pieces.facts.total).ln();
@@ -123,12 +135,12 @@ impl<'x, T: Real> Pieces<'x, T> {
     }
 
     /// The same again, `memory` being as [`Pieces::new`] left it.
-    pub fn again(facts: Facts<T>, memory: &'x mut [[T; 5]]) -> Self {
+    pub fn again(facts: Facts<T>, memory: &'x mut [Border<T>]) -> Self {
         Self { borders: span_mut(memory, 0, facts.count), facts }
     }
 
-    fn place(&self, border: usize) -> T {
-        row(self.borders, border)[0]
+    fn place(&self, i: usize) -> T {
+        border(self.borders, i).place
     }
 
     fn is_last(&self, segment: usize) -> bool {
@@ -137,7 +149,7 @@ impl<'x, T: Real> Pieces<'x, T> {
 
     /// Precision in a segment: number 0 is before the first border.
     fn precision(&self, segment: usize) -> T {
-        if segment == 0 { self.facts.first[0] } else { row(self.borders, segment - 1)[2] }
+        if segment == 0 { self.facts.precision } else { border(self.borders, segment - 1).precision }
     }
 
     /// The pieces of a segment.
@@ -159,14 +171,14 @@ impl<'x, T: Real> Pieces<'x, T> {
             return bell(self.facts.peak, T::ZERO, self.facts.peak - begin, end - self.facts.peak);
         }
         if segment == 0 {
-            let ([_, slope, _], [place, .., height]) = (self.facts.first, row(self.borders, 0));
+            let (slope, Border { place, height, .. }) = (self.facts.slope_at_first, border(self.borders, 0));
             if !(slope < T::ZERO) {
                 return [piece(place, left, height, slope * deviation, infinite), None];
             }
             let back = -slope / precision;
             return bell(place - back, height - T::HALF * slope * back, infinite, back);
         }
-        let [place, _, _, slope, height] = row(self.borders, segment - 1);
+        let Border { place, slope, height, .. } = border(self.borders, segment - 1);
         let (width, ahead) = (end - place, slope / precision);
         if !(slope > T::ZERO) {
             [piece(place, right, height, -slope * deviation, width), None]
@@ -174,7 +186,7 @@ impl<'x, T: Real> Pieces<'x, T> {
             bell(place + ahead, height + T::HALF * slope * ahead, ahead, width - ahead)
         } else {
             let at_end = (slope - precision * width).max(T::ZERO);
-            [piece(end, left, row(self.borders, segment)[4], at_end * deviation, width), None]
+            [piece(end, left, border(self.borders, segment).height, at_end * deviation, width), None]
         }
     }
 
@@ -194,11 +206,12 @@ impl<'x, T: Real> Pieces<'x, T> {
                 }
             }
             total += mass;
-            match segment {
-                0 => self.facts.first[2] = mass,
-                _ => {
-                    let [place, _, precision, slope, height] = row(self.borders, segment - 1);
-                    set(self.borders, segment - 1, [place, mass, precision, slope, height]);
+            match segment.checked_sub(1) {
+                None => self.facts.mass = mass,
+                Some(before) => {
+                    if let Some(border) = self.borders.get_mut(before) {
+                        border.jump = mass;
+                    }
                 }
             }
         }
@@ -208,7 +221,7 @@ impl<'x, T: Real> Pieces<'x, T> {
     }
 
     fn mass(&self, segment: usize) -> T {
-        if segment == 0 { self.facts.first[2] } else { row(self.borders, segment - 1)[1] }
+        if segment == 0 { self.facts.mass } else { border(self.borders, segment - 1).jump }
     }
 
     /// A draw of x, given that it is on.

@@ -50,7 +50,7 @@ pub(crate) fn conditional<T: Real>(
         let Memory { sample, candidates, links, chain_maxima, borders, clean, .. } = memory;
         let (candidates, links) = (records_mut(candidates), records_mut(links));
         priors(model, &latents, candidates);
-        let borders = borders.as_chunks_mut().0;
+        let borders = records_mut(borders);
         let mut sampler =
             Maximal::new(model, &latents, candidates, sample, links, chain_maxima, borders, clean);
         (1..latents.len()).for_each(|p| sampler.set(p, Some(value(p))));

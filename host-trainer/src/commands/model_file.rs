@@ -125,14 +125,7 @@ pub(super) mod names {
     use spikelet::model::{Dictionary, Model, Noise, Selection, States, Width};
 
     pub fn kind(kind: Kind) -> &'static str {
-        match kind {
-            Kind::Gsc => "gsc",
-            Kind::Bsc => "bsc",
-            Kind::Nmf => "nmf",
-            Kind::Mca => "mca",
-            Kind::Ssmca => "ssmca",
-            _ => "unknown",
-        }
+        kind.spec().name
     }
 
     pub fn frame(frame: &Frame) -> String {

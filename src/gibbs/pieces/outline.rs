@@ -1,9 +1,10 @@
 //! The outline of a conditional: where its borders are, how high it is there and how steep, and where it is highest.
 
-use super::{Pieces, Slab};
+use super::{Facts, Pieces, Slab};
 use crate::counts::Count;
+use crate::memory::Border;
 use crate::numeric::math::Real;
-use crate::numeric::slices::{exchange, row, set};
+use crate::numeric::slices::{exchange, set};
 
 /// Borders further out than this are nowhere near any value: what is beyond them is never or always reached.
 const FAR: f64 = 1e18;
@@ -17,26 +18,37 @@ pub(in crate::gibbs) struct Dim<T> {
     pub others: T,
 }
 
+/// The dimensions of a conditional. Each loop over them takes a few instructions more this way, and the code for columns of floats
+/// and of integers is there once.
+pub(in crate::gibbs) trait Dims<T> {
+    fn each(&self, visit: &mut dyn FnMut(Dim<T>));
+}
+
+/// Border `i`, or zeros past the end.
+pub(super) fn border<T: Real>(borders: &[Border<T>], i: usize) -> Border<T> {
+    borders.get(i).copied().unwrap_or(Border::ZERO)
+}
+
 /// Where a dimension changes its maker.
-pub(super) enum Border<T> {
+pub(super) enum Turn<T> {
     Never,
     Always,
     At(T),
 }
 
 impl<T: Real> Dim<T> {
-    pub(super) fn border(&self) -> Border<T> {
+    pub(super) fn border(&self) -> Turn<T> {
         let far = T::from_f64(FAR);
         if !(self.w > T::ZERO) {
-            return Border::Never;
+            return Turn::Never;
         }
         let place = self.others / self.w;
         if place > far {
-            Border::Never
+            Turn::Never
         } else if place < -far {
-            Border::Always
+            Turn::Always
         } else {
-            Border::At(place)
+            Turn::At(place)
         }
     }
 
@@ -50,7 +62,7 @@ impl<T: Real> Dim<T> {
 impl<T: Real> Pieces<'_, T> {
     /// From the first border to the last, with heights relative to the first: finds about where the highest point is.
     pub(super) fn climb(&mut self) {
-        let [precision, mut slope, _] = self.facts.first;
+        let Facts { precision, slope_at_first: mut slope, .. } = self.facts;
         let (mut height, mut best) = (T::ZERO, T::ZERO);
         (self.facts.anchor, self.facts.peak) = (1, self.place(0));
         if slope < T::ZERO {
@@ -58,7 +70,7 @@ impl<T: Real> Pieces<'_, T> {
             (self.facts.anchor, self.facts.peak) = (0, self.place(0) + slope / precision);
         }
         for i in 0..self.borders.len() {
-            let [place, jump, precision, ..] = row(self.borders, i);
+            let Border { place, jump, precision, .. } = border(self.borders, i);
             slope += jump;
             let (top, is_last) = (slope / precision, self.is_last(i + 1));
             let width = self.place(i + 1) - place;
@@ -79,7 +91,7 @@ impl<T: Real> Pieces<'_, T> {
     }
 
     /// Slopes and heights of all borders, outward from the anchor.
-    pub(super) fn spread(&mut self, dims: impl Iterator<Item = Dim<T>>, slab: Slab<T>) {
+    pub(super) fn spread(&mut self, dims: &dyn Dims<T>, slab: Slab<T>) {
         // Of several borders at one place the last: the segments between them have no width.
         while !self.is_last(self.facts.anchor) && self.place(self.facts.anchor) <= self.facts.peak {
             self.facts.anchor += 1;
@@ -88,17 +100,17 @@ impl<T: Real> Pieces<'_, T> {
         let (precision, peak) = (self.precision(anchor), self.facts.peak);
         let begin = if anchor > 0 { self.place(anchor - 1) } else { T::IMPOSSIBLE };
         let mut slope = -(slab.precision * (peak - slab.mean));
-        for dim in dims {
+        dims.each(&mut |dim| {
             Count::PieceDims.add(1);
             let is_made = match dim.border() {
-                Border::Never => false,
-                Border::Always => true,
-                Border::At(place) => place <= begin,
+                Turn::Never => false,
+                Turn::Always => true,
+                Turn::At(place) => place <= begin,
             };
             if is_made {
                 slope += dim.precision * dim.w * (dim.y - dim.w * peak);
             }
-        }
+        });
         // To the top of the bell, or as far as the segment goes.
         let mut top = begin.max(peak + slope / precision);
         if !self.is_last(anchor) && top > self.place(anchor) {
@@ -110,23 +122,23 @@ impl<T: Real> Pieces<'_, T> {
 
         let (mut x, mut slope, mut height, mut bend) = (top, self.facts.slope, T::ZERO, precision);
         for border in self.borders.iter_mut().skip(anchor) {
-            let [place, jump, precision, ..] = *border;
+            let Border { place, jump, precision, .. } = *border;
             let width = place - x;
             height += width * (slope - T::HALF * bend * width);
             slope = slope - bend * width + jump;
-            *border = [place, jump, precision, slope, height];
+            (border.slope, border.height) = (slope, height);
             (x, bend) = (place, precision);
         }
         let (mut x, mut slope, mut height) = (top, self.facts.slope, T::ZERO);
         for i in (0..anchor.min(self.borders.len())).rev() {
-            let [place, jump, precision, ..] = row(self.borders, i);
+            let Border { place, jump, precision, .. } = border(self.borders, i);
             let width = x - place;
             slope += precision * width;
             height -= width * (slope - T::HALF * precision * width);
-            set(self.borders, i, [place, jump, precision, slope, height]);
+            set(self.borders, i, Border { place, jump, precision, slope, height });
             (x, slope) = (place, slope - jump);
         }
-        self.facts.first[1] = if anchor == 0 {
+        self.facts.slope_at_first = if anchor == 0 {
             // The walk above went no further left than the peak.
             self.facts.slope - precision * (self.place(0) - top)
         } else {
@@ -151,32 +163,32 @@ impl<T: Real> Pieces<'_, T> {
     }
 }
 
-/// Heapsort by the first number of each row: no recursion, no more memory, 2 n log2 n comparisons at most.
-pub(super) fn sort<T: Real>(rows: &mut [[T; 5]]) {
-    for start in (0..rows.len() / 2).rev() {
-        sift(rows, start, rows.len());
+/// Heapsort by place: no recursion, no more memory, 2 n log2 n comparisons at most.
+pub(super) fn sort<T: Real>(borders: &mut [Border<T>]) {
+    for start in (0..borders.len() / 2).rev() {
+        sift(borders, start, borders.len());
     }
-    for end in (1..rows.len()).rev() {
-        exchange(rows, 0, end);
-        sift(rows, 0, end);
+    for end in (1..borders.len()).rev() {
+        exchange(borders, 0, end);
+        sift(borders, 0, end);
     }
 }
 
-/// Lets the row at `root` sink below larger ones among the first `end`.
-fn sift<T: Real>(rows: &mut [[T; 5]], mut root: usize, end: usize) {
+/// Lets the border at `root` sink below larger ones among the first `end`.
+fn sift<T: Real>(borders: &mut [Border<T>], mut root: usize, end: usize) {
     loop {
         let mut child = 2 * root + 1;
         if child >= end {
             return;
         }
-        if child + 1 < end && row(rows, child)[0] < row(rows, child + 1)[0] {
+        if child + 1 < end && border(borders, child).place < border(borders, child + 1).place {
             child += 1;
         }
-        if !(row(rows, root)[0] < row(rows, child)[0]) {
+        if !(border(borders, root).place < border(borders, child).place) {
             return;
         }
         Count::Sorted.add(1);
-        exchange(rows, root, child);
+        exchange(borders, root, child);
         root = child;
     }
 }
