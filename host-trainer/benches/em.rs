@@ -22,6 +22,7 @@ use std::time::Instant;
 const SIZES: [[usize; 4]; 3] = [[25, 10, 5, 3], [64, 64, 10, 5], [64, 256, 10, 5]];
 const POINTS: usize = 5000;
 const RUNS: usize = 5;
+const LEAST_SECONDS: f64 = 0.05;
 
 fn main() {
     println!(
@@ -101,12 +102,15 @@ fn pass(parameters: &Parameters, settings: &Settings, points: &mut Points) -> f6
     shortest * 1e6 / POINTS as f64
 }
 
-/// Microseconds per point.
+/// Microseconds per point. The system tells CPU time in steps of a few milliseconds, so short work is repeated.
 fn shortest(mut work: impl FnMut()) -> f64 {
     let times = (0..RUNS).map(|_| {
-        let begun = cpu_seconds();
-        work();
-        cpu_seconds() - begun
+        let (begun, mut repeats) = (cpu_seconds(), 0.0);
+        while repeats == 0.0 || cpu_seconds() - begun < LEAST_SECONDS {
+            work();
+            repeats += 1.0;
+        }
+        (cpu_seconds() - begun) / repeats
     });
     times.fold(f64::INFINITY, f64::min) * 1e6 / POINTS as f64
 }

@@ -118,8 +118,10 @@ def spams_directions(numpy, truth, data, penalty, steps):
 
 
 def scikit_directions(numpy, truth, data):
+    import warnings
     from sklearn.decomposition import MiniBatchDictionaryLearning
 
+    warnings.simplefilter("ignore")  # its inner solver says of every batch that it could go on
     learner = MiniBatchDictionaryLearning(H, alpha=1.0, batch_size=512, max_iter=10, random_state=0, fit_algorithm="cd")
     _, seconds = cpu(lambda: learner.fit(data), resource.RUSAGE_SELF)
     return count(numpy, learner.components_.T, truth), seconds
