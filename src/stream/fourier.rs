@@ -1,6 +1,6 @@
 //! The complex Fourier transform of a power of two of points, in place: what both transforms are made of.
 //!
-//! The crate that fits best is `microfft` (0.6, MIT, kept up): no heap, no path to a panic, no code of its own for any processor, so that
+//! The crate that fits best is `microfft` (0.6, MIT): no heap, no path to a panic, no code of its own for any processor, so that
 //! bits would be the same on every core. But its length is in the type and here it comes with the blob, so that a firmware would carry all
 //! of them. Built as firmware is (`opt-level = "s"`, Cortex-M4F), its real transforms and inverse complex ones of 64 to 4096 samples take
 //! 10.7 kB of flash, of which 4 kB are a table; this one takes 1.2 kB for all lengths and has its table in RAM, L numbers. Of 512 points,

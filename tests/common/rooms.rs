@@ -90,14 +90,13 @@ impl Room<'_> {
 
 /// The Cholesky factor of (1 - ECHO) a a^H + ECHO I, a_m = e^{-i m angle}, as blobs have it.
 fn factor(d: usize, angle: f64) -> Vec<f64> {
-    let mut f = vec![vec![[0.0; 2]; d]; d];
+    let mut f: Vec<Vec<Complex>> = vec![vec![[0.0; 2]; d]; d];
     for i in 0..d {
         for j in 0..=i {
             let turn = (i - j) as f64 * angle;
             let mut sum: Complex = [(1.0 - ECHO) * turn.cos(), -(1.0 - ECHO) * turn.sin()];
             sum[0] += if i == j { ECHO } else { 0.0 };
-            for k in 0..j {
-                let ([a, b], [c, e]): (Complex, Complex) = (f[i][k], f[j][k]);
+            for (&[a, b], &[c, e]) in f[i].iter().zip(&f[j]).take(j) {
                 sum = [sum[0] - a * c - b * e, sum[1] - b * c + a * e];
             }
             f[i][j] = match i == j {
