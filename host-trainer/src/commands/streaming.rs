@@ -1,11 +1,11 @@
 //! A recording from a file through a stream.
 
 use super::model_file::same_dims;
-use super::output::Progress;
+use super::output::{Progress, counted, warn};
 use crate::data::Source;
 use crate::{Error, Result, streaming};
-use spikelet::Blob;
 use spikelet::frame::Form;
+use spikelet::{Blob, SpatialModel};
 use std::path::Path;
 
 /// What came out.
@@ -30,13 +30,7 @@ pub(super) fn separate(blob: Blob<'_>, model: &Path, recording: &Path) -> Result
     if !by_channel {
         same_dims(&source, &blob.model(), model)?;
     }
-    if let Some(known) = frame.map(|frame| frame.rate).filter(|&known| known != 0 && known != rate) {
-        eprintln!(
-            "warning: {} has {rate} samples per second, the model was learned at {known}: resample it if \
-             sources come out badly",
-            recording.display()
-        );
-    }
+    warn_of_rate(frame.map_or(0, |frame| frame.rate), rate, recording);
     let (mut values, samples) = (Vec::new(), source.points());
     source.read_chunk(0, samples, &mut values)?;
     let channels = if by_channel { source.dims() } else { 1 };
@@ -56,4 +50,38 @@ pub(super) fn separate(blob: Blob<'_>, model: &Path, recording: &Path) -> Result
         }
     }
     Ok(Separated { signals, channels, rate })
+}
+
+/// The same for sources on spaced microphones.
+pub(super) fn room(model: SpatialModel<'_>, name: &Path, recording: &Path) -> Result<Separated> {
+    let mut source = Source::open(recording)?;
+    let Some(rate) = source.rate() else {
+        return Err(Error::input("this is no recording", recording.display(), "give a .wav"));
+    };
+    if source.dims() != model.microphones() {
+        let (found, expected) = (counted(source.dims(), "channel"), model.microphones());
+        let what = format!("the recording has {found}, the model is for {expected}");
+        let place = format!("{} and {}", recording.display(), name.display());
+        let advice = "give a recording of the microphones that it was learned from";
+        return Err(Error::input(what, place, advice));
+    }
+    warn_of_rate(model.rate(), rate, recording);
+    let (mut values, samples) = (Vec::new(), source.points());
+    source.read_chunk(0, samples, &mut values)?;
+    let input: Vec<f32> = values.iter().map(|&y| y as f32).collect();
+    drop(values);
+    let mut progress = Progress::new("separate", samples);
+    let signals = streaming::separate_room(model, &input, |done| progress.advance(done))
+        .map_err(|error| Error::input(error, recording.display(), "check the model and the recording"))?;
+    Ok(Separated { signals, channels: 1, rate })
+}
+
+/// Delays and spectra are those of the rate that a model was learned at.
+fn warn_of_rate(known: u32, rate: u32, recording: &Path) {
+    if known != 0 && known != rate {
+        warn(format_args!(
+            "{} has {rate} samples per second, the model was learned at {known}: resample it if sources come out badly",
+            recording.display()
+        ));
+    }
 }
