@@ -20,6 +20,7 @@ pub mod parameters;
 pub mod predict;
 pub mod prepare;
 pub mod quantize;
+pub mod spatial;
 pub mod streaming;
 pub mod train;
 

@@ -1,6 +1,6 @@
 //! A recording through a stream of the core, as a device would run it: one signal for each group of latents.
 
-use spikelet::{Blob, Engine, Error, Stream};
+use spikelet::{Blob, Engine, Error, SpatialModel, SpatialStream, Stream};
 
 /// Samples that are processed at a time; the result does not depend on it.
 const BLOCK: usize = 4096;
@@ -22,14 +22,39 @@ pub fn separate(
 ) -> Result<Vec<Vec<f32>>, Error> {
     let mut memory = vec![0.0; Stream::memory_len(&blob)];
     let mut stream = Stream::new(blob, Engine::of_kind(blob.kind()), &mut memory)?;
-    let (groups, latency, samples) = (stream.groups(), stream.latency(), input.len() / channels);
+    let (groups, latency) = (stream.groups(), stream.latency());
+    aligned(input, channels, groups, latency, &mut done, |block, out| stream.process(block, out))
+}
+
+/// The same for sources on spaced microphones.
+pub fn separate_room(
+    model: SpatialModel<'_>,
+    input: &[f32],
+    mut done: impl FnMut(usize),
+) -> Result<Vec<Vec<f32>>, Error> {
+    let mut memory = vec![0.0; SpatialStream::memory_len(&model)];
+    let mut stream = SpatialStream::new(model, &mut memory)?;
+    let (channels, groups, latency) = (stream.channels(), stream.groups(), stream.latency());
+    aligned(input, channels, groups, latency, &mut done, |block, out| stream.process(block, out))
+}
+
+/// Runs all of `input` through `process` block by block, then silence until the last sample has come out; drops the latency.
+fn aligned(
+    input: &[f32],
+    channels: usize,
+    groups: usize,
+    latency: usize,
+    done: &mut dyn FnMut(usize),
+    mut process: impl FnMut(&[f32], &mut [f32]) -> Result<(), Error>,
+) -> Result<Vec<Vec<f32>>, Error> {
+    let samples = input.len() / channels;
     let (mut out, silence) = (vec![0.0; BLOCK * groups], vec![0.0; latency * channels]);
     let (mut signals, mut number) = (vec![Vec::with_capacity(samples); groups], 0);
     for (part, count) in [(input, 1), (&silence, 0)] {
         for block in part.chunks(BLOCK * channels) {
             let len = block.len() / channels;
             let out = &mut out[..len * groups];
-            stream.process(block, out)?;
+            process(block, out)?;
             for parts in out.chunks_exact(groups).skip(latency.saturating_sub(number)) {
                 signals.iter_mut().zip(parts).for_each(|(signal, &part)| signal.push(part));
             }

@@ -32,6 +32,8 @@ mod sampling;
 mod sanity;
 #[path = "cli/separate.rs"]
 mod separate;
+#[path = "cli/spatial.rs"]
+mod spatial;
 #[path = "cli/train.rs"]
 mod train;
 #[path = "cli/train_data.rs"]

@@ -59,6 +59,9 @@ pub struct Arguments {
     /// Models in fixed point, at most three latents on, for the experiment quantization
     #[arg(long)]
     pub fixed_point: bool,
+    /// Also run other methods by Python, with pip packages, for the experiment rooms
+    #[arg(long)]
+    pub peers: bool,
     /// Data, for the experiments that need some
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,

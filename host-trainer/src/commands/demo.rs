@@ -1,5 +1,6 @@
 //! `spikelet demo`: the whole way, from a mixture to a model for firmware, by the commands that a user would type.
 
+mod room;
 mod sounds;
 
 use super::model_file::ModelFile;
@@ -27,8 +28,12 @@ Makes four sounds, mixes them on three microphones and adds noise; then runs the
 alone, quantize, separate with the bytes a device would use, export for firmware, and report. Nothing needs to be prepared.
 With --wav the mixture is yours.
 
+With --room three of the sounds are in a room with echoes, on two microphones 8 cm apart: delays take the place of strengths, and the model is
+spatial. Four sounds on two microphones are too many, and sounds and microphones must stay where they are.
+
 Examples:
   spikelet demo --out-dir spikelet-demo
+  spikelet demo --room
   spikelet demo --wav mixture.wav --sources 3")]
 pub(super) struct Demo {
     /// Folder for the files; created when it does not exist
@@ -37,6 +42,9 @@ pub(super) struct Demo {
     /// Other sounds and noise for every seed, the same for the same seed
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
+    /// Sounds in a room, on two microphones: delays and echoes
+    #[arg(long, conflicts_with = "wav")]
+    room: bool,
     /// A mixture of yours instead, of two or more channels
     #[arg(long, value_name = "MIX.wav", requires = "sources", conflicts_with = "seed")]
     wav: Option<PathBuf>,
@@ -51,6 +59,9 @@ impl Demo {
             check(path)?;
         }
         let folder = Folder::create(&self.out_dir)?;
+        if self.room {
+            return room::run(&folder, self.seed);
+        }
         let (mixture, sources) = match (&self.wav, self.sources) {
             (Some(path), Some(sources)) => (path.clone(), usize::from(sources)),
             _ => (folder.file("mixture.wav"), NAMES.len()),

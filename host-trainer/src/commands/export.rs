@@ -2,7 +2,7 @@
 
 use super::model_file::{ModelFile, needed};
 use super::output::{print, refuse_overwriting};
-use super::source_text::{Symbol, c_header, rust_module};
+use super::source_text::{Symbol, c_header, room, rust_module};
 use crate::{Result, files};
 use std::io::Write;
 use std::path::PathBuf;
@@ -51,23 +51,34 @@ impl Export {
         };
         files::check_target(&self.out)?;
         let file = ModelFile::read(&self.model)?;
-        let blob = file.blob()?;
         refuse_overwriting(&self.out, &[&self.model])?;
+        if let Some(model) = file.room()? {
+            let bytes = file.first(model.byte_len());
+            let content = match self.format {
+                Format::C => room::c_header(&symbol, &model, bytes).into_bytes(),
+                Format::Rust => room::rust_module(&symbol, &model, bytes).into_bytes(),
+                Format::Bin => bytes.to_vec(),
+            };
+            return self.write(&content, bytes.len(), "spatial");
+        }
+        let blob = file.blob()?;
         let bytes = file.bytes(&blob);
         let content = match self.format {
             Format::C => c_header(&symbol, &blob, bytes).into_bytes(),
             Format::Rust => rust_module(&symbol, &blob, bytes).into_bytes(),
             Format::Bin => bytes.to_vec(),
         };
-        files::write_atomically(&self.out, |writer| writer.write_all(&content))?;
+        self.write(&content, bytes.len(), &needed(&blob))
+    }
+
+    fn write(&self, content: &[u8], model_bytes: usize, features: &str) -> Result<()> {
+        files::write_atomically(&self.out, |writer| writer.write_all(content))?;
         if !self.out.is_file() {
             return Ok(()); // /dev/stdout: the text itself went there
         }
         print(&format!(
-            "{}: a model of {} bytes; the library needs the features {}\n",
+            "{}: a model of {model_bytes} bytes; the library needs the features {features}\n",
             self.out.display(),
-            bytes.len(),
-            needed(&blob)
         ))
     }
 }

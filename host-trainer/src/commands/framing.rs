@@ -58,6 +58,22 @@ impl Framing {
             || self.remove_mean.is_some()
     }
 
+    /// Length and hop of frames, which are all that a short-time Fourier transform has; refuses what it does not.
+    pub fn fourier(&self) -> Result<(Option<u32>, Option<u32>)> {
+        let others = [
+            (self.patch.is_some(), "--patch"),
+            (self.transform.is_some(), "--transform"),
+            (self.remove_mean.is_some(), "--remove-mean"),
+        ];
+        match others.iter().find(|(given, _)| *given) {
+            Some((_, flag)) => {
+                let what = "spatial models have a Fourier transform of their own";
+                Err(Error::input(what, flag, "leave it away; --frame and --hop set lengths"))
+            }
+            None => Ok((self.frame, self.hop)),
+        }
+    }
+
     /// The frame for this kind of model; `None` when every sample, or every row of a file, is a point. A transform needs to
     /// know how many channels there are, and how many bins unless a flag says so.
     pub fn frame(

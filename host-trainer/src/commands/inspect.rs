@@ -1,5 +1,7 @@
 //! `spikelet inspect`: what a model is and what it costs on a device.
 
+mod room;
+
 use super::model_file::{ModelFile, arena_bytes, names};
 use super::output::{print, printable};
 use super::processor::{Cores, Load, OnCore, Processor};
@@ -127,6 +129,9 @@ impl Sampled {
 impl Inspect {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
+        if let Some(model) = file.room()? {
+            return room::show(&model, &self.model, self.json);
+        }
         let blob = file.blob()?;
         let engine = self.sampling.checked(&blob.model(), None)?;
         let cores = self.processor.predict(&blob, engine)?;

@@ -8,7 +8,7 @@ use crate::data::Source;
 use crate::{Error, Result};
 use spikelet::blob::{ALIGN, Blob, BlobError};
 use spikelet::model::ModelError;
-use spikelet::{Features, Model, Shape, state_bytes};
+use spikelet::{Features, Model, Shape, SpatialModel, state_bytes};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -55,29 +55,48 @@ impl ModelFile {
 
     /// Checks everything.
     pub fn blob(&self) -> Result<Blob<'_>> {
-        Blob::parse(&self.memory[self.start..]).map_err(|error| {
-            let remake = "copy it again, or make it again with `spikelet train` or `spikelet import`";
-            match error {
-                BlobError::Magic => {
-                    let advice = "name a model made by `spikelet train` or `spikelet import`";
-                    Error::input("this is not a Spikelet model", &self.name, advice)
-                }
-                BlobError::Version { .. } | BlobError::Unknown { .. } | BlobError::UnknownSection { .. } => {
-                    let what = format!("this version of spikelet does not know the model ({error})");
-                    Error::input(what, &self.name, "use the version that made it, or a newer one")
-                }
-                BlobError::Model(ModelError::Capacity { .. }) => {
-                    let advice = "import it with a smaller --selected or --max-active";
-                    Error::input(error, &self.name, advice)
-                }
-                _ => Error::input(format_args!("the model is damaged ({error})"), &self.name, remake),
+        Blob::parse(&self.memory[self.start..]).map_err(|error| self.refused(error))
+    }
+
+    /// The model of a room, if it is one, checked.
+    pub fn room(&self) -> Result<Option<SpatialModel<'_>>> {
+        let bytes = &self.memory[self.start..];
+        let model = SpatialModel::is_one(bytes).then(|| SpatialModel::parse(bytes));
+        model.transpose().map_err(|error| self.refused(error))
+    }
+
+    fn refused(&self, error: BlobError) -> Error {
+        let remake = "copy it again, or make it again with `spikelet train` or `spikelet import`";
+        match error {
+            BlobError::StreamOnly => {
+                let what = "a spatial model has no points to infer: it runs on whole recordings";
+                let advice = "use `spikelet separate` (with --reference for figures), `inspect`, `quantize` or `export`";
+                Error::input(what, &self.name, advice)
             }
-        })
+            BlobError::Magic => {
+                let advice = "name a model made by `spikelet train` or `spikelet import`";
+                Error::input("this is not a Spikelet model", &self.name, advice)
+            }
+            BlobError::Version { .. } | BlobError::Unknown { .. } | BlobError::UnknownSection { .. } => {
+                let what = format!("this version of spikelet does not know the model ({error})");
+                Error::input(what, &self.name, "use the version that made it, or a newer one")
+            }
+            BlobError::Model(ModelError::Capacity { .. }) => {
+                let advice = "import it with a smaller --selected or --max-active";
+                Error::input(error, &self.name, advice)
+            }
+            _ => Error::input(format_args!("the model is damaged ({error})"), &self.name, remake),
+        }
     }
 
     /// The blob without bytes that follow it in the file.
     pub fn bytes(&self, blob: &Blob<'_>) -> &[u8] {
-        &self.memory[self.start..][..blob.byte_len()]
+        self.first(blob.byte_len())
+    }
+
+    /// The first bytes of the file.
+    pub fn first(&self, len: usize) -> &[u8] {
+        &self.memory[self.start..][..len]
     }
 }
 
@@ -102,7 +121,11 @@ pub(super) fn same_dims(source: &Source, model: &Model<'_, f32>, name: &Path) ->
 
 /// Warns of a recording at another rate than the model was trained at.
 pub(super) fn warn_of_rate(source: &Source, blob: &Blob<'_>) {
-    let trained = blob.frame().map_or(0, |frame| frame.rate);
+    warn_unless_at(source, blob.frame().map_or(0, |frame| frame.rate));
+}
+
+/// The same of a model trained at this rate, 0 where it is not known.
+pub(super) fn warn_unless_at(source: &Source, trained: u32) {
     if let Some(rate) = source.rate().filter(|&rate| trained != 0 && rate != trained) {
         warn(format_args!(
             "{} has {rate} samples per second, the model was trained at {trained}: resample the recording, or train on one \

@@ -10,10 +10,11 @@ use crate::data::{Mosaic, Source};
 use crate::groups::Grouping;
 use crate::metrics::{assign, psnr_db};
 use crate::prepare::Prepared;
+use crate::spatial::Room;
 use crate::{Error, Result, blob, files};
 use serde::Serialize;
-use spikelet::Blob;
 use spikelet::model::{Dictionary, Model, Width};
+use spikelet::{Blob, SpatialModel};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -218,6 +219,9 @@ impl Quantize {
         let inputs: Vec<&PathBuf> =
             [Some(&self.model), self.data.as_ref(), self.reference.as_ref()].into_iter().flatten().collect();
         refuse_overwriting(&self.out, &inputs)?;
+        if let Some(model) = file.room()? {
+            return self.room(&model, &file);
+        }
         let bytes = encode(&file, &self.model, self.encoding.width(), self.fixed_point)?;
         let small = ModelFile::new(self.out.display().to_string(), &bytes);
         let models = [file.blob()?.model(), small.blob()?.model()];
@@ -240,6 +244,47 @@ impl Quantize {
             return print(&format!("{text}\n"));
         }
         print(&facts.table(&self.out))
+    }
+
+    /// A spatial model: Cholesky factors of covariances as integers.
+    fn room(&self, model: &SpatialModel<'_>, file: &ModelFile) -> Result<()> {
+        let refuse = |what: &str, place: &str, advice: &str| Err(Error::input(what, place, advice));
+        if self.data.is_some() {
+            let advice = "use `spikelet separate --reference` with both models";
+            return refuse("a spatial model has no points to compare on", "--data", advice);
+        }
+        if self.fixed_point {
+            return refuse("spatial models are inferred in floats", "--fixed-point", "leave it away");
+        }
+        if model.is_integer() {
+            let (place, advice) = (self.model.display(), "give the model in f32 that it was made from");
+            return Err(Error::input("the model has integers already", place, advice));
+        }
+        let bytes = match self.encoding {
+            Encoding::F32 => file.first(model.byte_len()).to_vec(),
+            Encoding::I16 => Room::of(model).integers(),
+            Encoding::I8 => {
+                let what = "8 bits are too few for the factors of a spatial model";
+                return refuse(what, "--encoding i8", "use --encoding i16");
+            }
+        };
+        files::write_atomically(&self.out, |writer| writer.write_all(&bytes))?;
+        let encoding = if self.encoding == Encoding::I16 { "i16" } else { "f32" };
+        let (now, before) = (bytes.len(), model.byte_len());
+        if self.json {
+            let facts = Facts {
+                encoding,
+                fixed_point: false,
+                blob_bytes: now,
+                blob_bytes_before: before,
+                cost: None,
+            };
+            let text = serde_json::to_string_pretty(&facts).map_err(|cause| {
+                Error::run(format_args!("no JSON ({cause})"), self.out.display(), "report this as a bug")
+            })?;
+            return print(&format!("{text}\n"));
+        }
+        print(&format!("{}: {encoding}, {now} bytes instead of {before}\n", self.out.display()))
     }
 
     fn compare(&self, models: [Model<'_, f32>; 2], blob: &Blob<'_>, path: &Path) -> Result<Cost> {

@@ -18,12 +18,15 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Runs the recording through the model block by block, exactly as a device would, and writes one WAV per source: per group of
 latents where the model has groups (spikelet merge), else per latent. A source of a model of several microphones comes as
-the microphone nearest to it has it. Recordings that an earlier run left in the folder and this one does not write are removed,
+the microphone nearest to it has it; one of a spatial model as the microphone of `train --microphone` hears it, echoes included. Recordings that an earlier run left in the folder and this one does not write are removed,
 if nobody changed them since.
 
-Example: three voices on two microphones
+Examples: three voices on two microphones; two in a room
   spikelet train --model gsc --latents 3 --transform mdct mixture.wav --out model.spk
-  spikelet separate model.spk mixture.wav --out-dir voices")]
+  spikelet separate model.spk mixture.wav --out-dir voices
+
+  spikelet train --model spatial --latents 2 mixture.wav --out room.spk
+  spikelet separate room.spk mixture.wav --out-dir voices")]
 pub(super) struct Separate {
     /// The model, made by `spikelet train` or `spikelet merge`
     #[arg(value_name = "MODEL.spk")]
@@ -45,11 +48,16 @@ pub(super) struct Separate {
 impl Separate {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
-        let blob = file.blob()?;
+        let room = file.room()?;
+        let blob = if room.is_none() { Some(file.blob()?) } else { None };
         let truths = truths(&self.reference)?;
         self.check(&truths)?;
-        let separated = streaming::separate(blob, &self.model, &self.mixture)?;
-        let names = file_names(&blob.groups());
+        let (separated, groups) = match (room, blob) {
+            (Some(room), _) => (streaming::room(room, &self.model, &self.mixture)?, room.groups()),
+            (None, Some(blob)) => (streaming::separate(blob, &self.model, &self.mixture)?, blob.groups()),
+            (None, None) => return Err(Error::run("no model", self.model.display(), "report this as a bug")),
+        };
+        let names = file_names(&groups);
         let folder = Folder::create(&self.out_dir)?;
         let inputs: Vec<&PathBuf> = [&self.mixture, &self.model].into_iter().chain(&self.reference).collect();
         for name in &names {

@@ -3,6 +3,8 @@
 //! The text holds bytes rather than words: they mean the same on every compiler and need no cast, and `sizeof` is the
 //! length of the blob. Beside them stand the sizes that memory is reserved with at compile time.
 
+pub(super) mod room;
+
 use super::model_file::{arena_bytes, names, needed};
 use super::output::{counted, printable};
 use crate::{Error, Result};
@@ -65,6 +67,30 @@ pub(super) fn c_header(symbol: &Symbol, blob: &Blob<'_>, bytes: &[u8]) -> String
 #ifndef SPIKELET_MODEL_{upper}_H
 #define SPIKELET_MODEL_{upper}_H
 
+{alignment}#define {upper}_BLOB_SIZE {blob_size}UL  /* bytes of flash */
+{sizes}#define {upper}_DIMS {dims}        /* entries of a sample */
+#define {upper}_LATENTS {latents}     /* sources */
+#define {upper}_SELECTED {selected}    /* latents kept per sample */
+#define {upper}_MAX_ACTIVE {max_active}  /* most of them on at once */
+#define {upper}_STATES {states}{long}    /* states looked at per sample */
+
+{upper}_ALIGNED static const unsigned char {lower}_blob[{blob_size}] = {{
+{numbers}}};
+
+#endif
+",
+        alignment = c_alignment(&upper),
+        blob_size = bytes.len(),
+        usage = c_usage(symbol, blob),
+        sizes = c_sizes(symbol, blob),
+        numbers = numbers(bytes),
+    )
+}
+
+/// The macros that align a variable.
+fn c_alignment(upper: &str) -> String {
+    format!(
+        "\
 /* Alignment of the blob and of the memory for a state or a stream, in bytes. */
 #define {upper}_STATE_ALIGN 8
 #if defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION)
@@ -79,22 +105,7 @@ pub(super) fn c_header(symbol: &Symbol, blob: &Blob<'_>, bytes: &[u8]) -> String
 #error \"define {upper}_ALIGNED for this compiler: it aligns a variable to 8 bytes\"
 #endif
 
-#define {upper}_BLOB_SIZE {blob_size}UL  /* bytes of flash */
-{sizes}#define {upper}_DIMS {dims}        /* entries of a sample */
-#define {upper}_LATENTS {latents}     /* sources */
-#define {upper}_SELECTED {selected}    /* latents kept per sample */
-#define {upper}_MAX_ACTIVE {max_active}  /* most of them on at once */
-#define {upper}_STATES {states}{long}    /* states looked at per sample */
-
-{upper}_ALIGNED static const unsigned char {lower}_blob[{blob_size}] = {{
-{numbers}}};
-
-#endif
-",
-        blob_size = bytes.len(),
-        usage = c_usage(symbol, blob),
-        sizes = c_sizes(symbol, blob),
-        numbers = numbers(bytes),
+"
     )
 }
 

@@ -1,11 +1,11 @@
 //! A recording from a file through a stream.
 
-use super::model_file::{same_dims, warn_of_rate};
-use super::output::Progress;
+use super::model_file::{same_dims, warn_of_rate, warn_unless_at};
+use super::output::{Progress, counted};
 use crate::data::Source;
 use crate::{Error, Result, streaming};
-use spikelet::Blob;
 use spikelet::frame::Form;
+use spikelet::{Blob, SpatialModel};
 use std::path::Path;
 
 /// What came out.
@@ -50,4 +50,28 @@ pub(super) fn separate(blob: Blob<'_>, model: &Path, recording: &Path) -> Result
         }
     }
     Ok(Separated { signals, channels, rate })
+}
+
+/// The same for sources on spaced microphones.
+pub(super) fn room(model: SpatialModel<'_>, name: &Path, recording: &Path) -> Result<Separated> {
+    let mut source = Source::open(recording)?;
+    let Some(rate) = source.rate() else {
+        return Err(Error::input("this is no recording", recording.display(), "give a .wav"));
+    };
+    if source.dims() != model.microphones() {
+        let (found, expected) = (counted(source.dims(), "channel"), model.microphones());
+        let what = format!("the recording has {found}, the model is for {expected}");
+        let place = format!("{} and {}", recording.display(), name.display());
+        let advice = "give a recording of the microphones that it was learned from";
+        return Err(Error::input(what, place, advice));
+    }
+    warn_unless_at(&source, model.rate());
+    let (mut values, samples) = (Vec::new(), source.points());
+    source.read_chunk(0, samples, &mut values)?;
+    let input: Vec<f32> = values.iter().map(|&y| y as f32).collect();
+    drop(values);
+    let mut progress = Progress::new("separate", samples);
+    let signals = streaming::separate_room(model, &input, |done| progress.advance(done))
+        .map_err(|error| Error::input(error, recording.display(), "check the model and the recording"))?;
+    Ok(Separated { signals, channels: 1, rate })
 }

@@ -9,6 +9,7 @@ mod limits;
 mod outputs;
 mod plan;
 mod report;
+mod room;
 
 use super::framing::Framing;
 use super::import::build;
@@ -24,7 +25,7 @@ use from::Model;
 pub(super) use front_end::bins;
 use inside::Inside;
 use outputs::Outputs;
-use plan::Plan;
+use plan::{Plan, SpatialFlags};
 use spikelet::frame::{Form, Frame};
 use std::io::Write;
 use std::path::PathBuf;
@@ -54,10 +55,15 @@ Latents that are on or off (bsc, nmf, mca) cool down first: posteriors are flat 
 and only the dictionary is learned; noise and prior follow at the end. Points that need more than --max-active latents
 are left out in the last third. Their free energies are those of p(y, s)^(1/T); only the last is that of the model.
 
-Examples: four sources from a recording with four channels; three voices from two microphones; 20 parts of spectra; patches of a picture; many latents on
+Voices in a room, on two to four microphones some centimetres apart, need --model spatial: it learns delays and echoes, of up to four sources, also
+more than microphones (three on two; four on two is too many). Sources and microphones must stay where they are. Frames are 128 ms
+(--frame, a power of two), every quarter of it (--hop). The free energies of MODEL.json are sums of ln p(y); `spikelet separate` runs the model.
+
+Examples: four sources from a recording with four channels; three voices from two microphones; voices in a room; 20 parts of spectra; patches of a picture; many latents on
 at once, by sampling:
   spikelet train --model gsc --latents 4 recording.wav --out model.spk
   spikelet train --model gsc --latents 3 --transform mdct mixture.wav --out voices.spk
+  spikelet train --model spatial --latents 2 mixture.wav --out room.spk
   spikelet train --model nmf --latents 20 --max-active 5 spectra.npy --out parts.spk
   spikelet train --model gsc --latents 256 --patch 8x8 --iterations 10 picture.png --out patches.spk
   spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk
@@ -67,6 +73,8 @@ pub(super) struct Train {
     plan: Plan,
     #[command(flatten)]
     framing: Framing,
+    #[command(flatten)]
+    spatial: SpatialFlags,
     /// Pixels from one patch to the next, for --patch
     #[arg(long, value_name = "PIXELS", default_value_t = 1, requires = "patch", value_parser = clap::value_parser!(u32).range(1..))]
     step: u32,
@@ -96,10 +104,14 @@ pub(super) struct Train {
 
 impl Train {
     pub fn run(mut self) -> Result<()> {
+        if self.plan.is_spatial() {
+            return self.room();
+        }
+        self.spatial.refuse()?;
         let from = self.plan.from.as_deref().map(Model::read).transpose()?;
         match &from {
             Some(model) => self.plan.adopt(model)?,
-            None => self.plan.resolve(),
+            None => self.plan.resolve()?,
         }
         // What is wrong with the flags shows before the data is read; only then it is known how many points there are.
         self.plan.settings(0, 0, None)?;

@@ -24,12 +24,7 @@ pub(super) struct Scene {
 impl Scene {
     pub fn new<const H: usize>(mixing: &[[f64; H]], seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let mut sources = vec![beeps(&mut rng), knocks(&mut rng), chirps(&mut rng), rattle(&mut rng)];
-        for source in &mut sources {
-            // All equally loud on the whole, so that none is easy.
-            let power = source.iter().map(|x| x * x).sum::<f64>() / source.len() as f64;
-            source.iter_mut().for_each(|x| *x /= power.sqrt());
-        }
+        let mut sources = sources(&mut rng);
         let mix = |row: &[f64; H], n: usize| -> f64 { row.iter().zip(&sources).map(|(w, x)| w * x[n]).sum() };
         let samples = SECONDS * RATE as usize;
         let mut clean: Vec<f64> = (0..samples)
@@ -46,6 +41,16 @@ impl Scene {
         let mixture = clean.iter().map(|y| (y + sigma2.sqrt() * rng.normal::<f64>()) as f32).collect();
         Self { sources, mixture }
     }
+}
+
+/// The sounds, all equally loud on the whole, so that none is easy.
+pub(super) fn sources(rng: &mut Rng) -> Vec<Vec<f64>> {
+    let mut sources = vec![beeps(rng), knocks(rng), chirps(rng), rattle(rng)];
+    for source in &mut sources {
+        let power = source.iter().map(|x| x * x).sum::<f64>() / source.len() as f64;
+        source.iter_mut().for_each(|x| *x /= power.sqrt());
+    }
+    sources
 }
 
 /// One event about every `every` seconds, `length` seconds long. `sound` says what it is like at a time in seconds,

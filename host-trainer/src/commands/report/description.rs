@@ -119,6 +119,13 @@ impl Description {
             },
         )?;
         let whole: Whole = serde_json::from_str(&text).map_err(|cause| {
+            let any: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+            if any.is_some_and(|any| any["settings"]["model"] == "spatial") {
+                let what = "a spatial model has no dictionary to show or to go on from";
+                let advice =
+                    "see `spikelet inspect` and `spikelet separate --reference`; train it anew on more data";
+                return Error::input(what, path.display(), advice);
+            }
             let what = format!("this is no description of a model ({cause})");
             Error::input(what, path.display(), Self::ADVICE)
         })?;

@@ -7,6 +7,8 @@ use crate::files;
 use crate::train::{Points, Settings, State};
 use crate::{Error, Result};
 use lock::Lock;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use settings::difference;
 use std::io::Write;
 use std::path::PathBuf;
@@ -24,7 +26,7 @@ impl Checkpoint {
     }
 
     /// Whole or not at all, so that a kill at any moment leaves the last one.
-    pub fn write(&self, state: &State) -> Result<()> {
+    pub fn write(&self, state: &impl Serialize) -> Result<()> {
         files::write_atomically(&self.path, |writer| {
             serde_json::to_writer(&mut *writer, state)?;
             writer.write_all(b"\n")
@@ -33,19 +35,25 @@ impl Checkpoint {
 
     /// `None` when there is none: a run that was stopped before its first checkpoint begins anew.
     pub fn read(&self) -> Result<Option<State>> {
+        let Some(state) = self.read_any::<State>()? else { return Ok(None) };
+        let sound = state.starts().try_for_each(|start| start.parameters.check());
+        let place = self.path.display();
+        sound.map_err(|error| Error::input(error, place, "leave --resume away to begin anew"))?;
+        Ok(Some(state))
+    }
+
+    /// The same of any training; nothing in it is checked.
+    pub fn read_any<S: DeserializeOwned>(&self) -> Result<Option<S>> {
         let text = match std::fs::read_to_string(&self.path) {
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(cause) => return Err(Error::reading(&self.path, &cause)),
             Ok(text) => text,
         };
         let place = self.path.display();
-        let state: State = serde_json::from_str(&text).map_err(|cause| {
+        serde_json::from_str(&text).map(Some).map_err(|cause| {
             let what = format!("not a checkpoint ({cause})");
             Error::input(what, &place, "name the right file, or leave --resume away")
-        })?;
-        let sound = state.starts().try_for_each(|start| start.parameters.check());
-        sound.map_err(|error| Error::input(error, &place, "leave --resume away to begin anew"))?;
-        Ok(Some(state))
+        })
     }
 
     /// The state, if it belongs to this command; with more iterations to go, where it asks for more.

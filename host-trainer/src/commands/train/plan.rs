@@ -2,6 +2,7 @@
 
 mod adopt;
 mod checks;
+mod spatial;
 
 use crate::commands::framing::Switch;
 use crate::gp::KernelName;
@@ -16,6 +17,8 @@ use crate::train::settings::{
 use crate::train::weak::Weak;
 use crate::{Error, Result};
 use checks::{finite, part, positive, probability, temperatures};
+pub(super) use spatial::{Latents, SpatialFlags};
+use spatial::{Trained, latents};
 use spikelet::Shape;
 use spikelet::capacity::MAX_ACTIVE;
 use spikelet::model::States;
@@ -33,11 +36,11 @@ const PLAIN_BELOW: usize = 1000;
 pub(super) struct Plan {
     /// Kind of model
     #[arg(long = "model", value_enum, value_name = "KIND", required_unless_present = "from")]
-    given_model: Option<ModelKind>,
-    /// H, how many latents (sources, dictionary elements) to learn
-    #[arg(long = "latents", value_name = "COUNT", required_unless_present = "from",
-          allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
-    given_latents: Option<u16>,
+    given_model: Option<Trained>,
+    /// H, how many latents (sources, dictionary elements) to learn; `auto` for spatial: as many as the data suggest, 1 to 4
+    #[arg(long = "latents", value_name = "COUNT", required_unless_present = "from", allow_negative_numbers = true,
+          value_parser = latents)]
+    given_latents: Option<Latents>,
     /// Go on from the parameters of a model that was trained before, with its settings where no flag says otherwise, on the
     /// same or on other data; starts at temperature 1
     #[arg(long, value_name = "MODEL.json", conflicts_with_all = ["pi", "sigma2", "mu", "psi2", "init", "whiten"])]
@@ -141,9 +144,9 @@ pub(super) struct Plan {
     /// Where the columns of a first dictionary come from [default: random for gsc in plain EM, lines with --transform, else data]
     #[arg(long, value_enum)]
     init: Option<InitForm>,
-    /// Most iterations (passes over the data) per start
-    #[arg(long, value_name = "COUNT", default_value_t = 100, allow_negative_numbers = true)]
-    iterations: usize,
+    /// Most iterations (passes over the data) per start [default: 100; spatial: 30]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    iterations: Option<usize>,
     /// Starts from different random parameters, of which one is kept [default: 4 in plain EM, which may end in a poor
     /// local optimum, 1 in stepwise EM]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
@@ -288,7 +291,7 @@ impl Plan {
                 true => InitForm::Data,
                 false => by_default.init,
             }),
-            iterations: self.iterations,
+            iterations: self.iterations.unwrap_or(100),
             restarts: self.restarts.map_or(if batch > 0 { 1 } else { 4 }, |starts| starts as usize),
             prefer: self.prefer,
             tolerance: match self.tolerance {

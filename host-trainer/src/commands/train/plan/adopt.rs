@@ -1,16 +1,17 @@
 //! Kind, latents and settings of a run, from flags alone or from the model that it goes on from.
 
 use super::super::from::Model;
-use super::{Engine, Plan, Switch};
+use super::{Engine, Latents, Plan, Switch, Trained};
 use crate::parameters::ModelKind;
 use crate::{Error, Result};
 
 impl Plan {
     /// Takes kind and number of latents from the flags.
-    pub fn resolve(&mut self) {
+    pub fn resolve(&mut self) -> Result<()> {
         // Both are required without a model to go on from.
-        self.model = self.given_model.unwrap_or_default();
-        self.latents = self.given_latents.unwrap_or(1);
+        self.model = self.given_model.and_then(Trained::kind).unwrap_or_default();
+        self.latents = self.given_latents.map_or(Ok(1), Latents::count)?;
+        Ok(())
     }
 
     /// Takes everything that no flag says from a model. There is nothing to cool down and one start only.
@@ -19,11 +20,12 @@ impl Plan {
         let refuse = |what: String, flag: &str| {
             Err(Error::input(what, flag, "leave it away, or train without --from"))
         };
-        if let Some(given) = self.given_model.filter(|given| *given != kind) {
+        if let Some(given) = self.given_model.and_then(Trained::kind).filter(|given| *given != kind) {
             let what = format!("the model to go on from is of kind {}, not {}", kind.name(), given.name());
             return refuse(what, "--model");
         }
-        if let Some(given) = self.given_latents.filter(|given| usize::from(*given) != latents) {
+        let given = self.given_latents.map(Latents::count).transpose()?;
+        if let Some(given) = given.filter(|given| usize::from(*given) != latents) {
             return refuse(
                 format!("the model to go on from has {latents} latents, not {given}"),
                 "--latents",

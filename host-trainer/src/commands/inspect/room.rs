@@ -1,0 +1,101 @@
+//! What a spatial model is, and what it costs.
+
+use crate::commands::model_file::names;
+use crate::commands::output::{counted, print, printable};
+use crate::{Error, Result};
+use serde::Serialize;
+use spikelet::SpatialModel;
+use spikelet::blob::VERSION;
+use spikelet::spatial::stream_bytes;
+use std::path::Path;
+
+/// The JSON object; names as for other kinds.
+#[derive(Debug, Serialize)]
+struct Facts<'a> {
+    kind: &'static str,
+    dims: usize,
+    latents: usize,
+    states: usize,
+    encoding: &'static str,
+    blob_bytes: usize,
+    /// RAM of a stream, which is the only way to run it.
+    arena_bytes: usize,
+    stream_bytes: usize,
+    features: [&'static str; 1],
+    /// Multiply-adds per sample, on average.
+    operations: u64,
+    /// Multiply-adds of a frame, which come at once.
+    operations_per_frame: u64,
+    latency: usize,
+    hop: usize,
+    microphone: usize,
+    version: u16,
+    groups: Vec<&'a str>,
+    rate: Option<u32>,
+    frame: String,
+    provenance: &'a str,
+}
+
+/// Multiply-adds of a frame: transforms of L/2 complex points and their windows, and the states of every bin.
+fn operations(model: &SpatialModel<'_>) -> u64 {
+    let (d, h, length) = (model.microphones(), model.sources(), model.length());
+    let transform = 4 * (length / 2) * (length / 2).ilog2() as usize / 2 + 4 * length;
+    // Two microphones have closed forms: some 10 for each state. More take a factorisation and two substitutions of
+    // complex numbers, 4 multiply-adds for each product.
+    let state = if d == 2 { 10 } else { 4 * (d * (d + 1) * (d + 5) / 6) };
+    let covariance = 4 * d * d * (d + 1) / 2;
+    let bin = (1 << h) * state + h * (covariance + 8 * d + 20);
+    ((d + h) * transform + model.bins() * bin) as u64
+}
+
+/// Prints it.
+pub(super) fn show(model: &SpatialModel<'_>, path: &Path, as_json: bool) -> Result<()> {
+    let per_frame = operations(model);
+    let facts = Facts {
+        kind: "spatial",
+        dims: model.microphones(),
+        latents: model.sources(),
+        states: 1 << model.sources(),
+        encoding: if model.is_integer() { "i16" } else { "f32" },
+        blob_bytes: model.byte_len(),
+        arena_bytes: stream_bytes(model),
+        stream_bytes: stream_bytes(model),
+        features: ["spatial"],
+        operations: per_frame.div_ceil(model.hop() as u64),
+        operations_per_frame: per_frame,
+        latency: model.length() - 1,
+        hop: model.hop(),
+        microphone: model.constants().microphone,
+        version: VERSION,
+        groups: names::groups(&model.groups()),
+        rate: Some(model.rate()).filter(|&rate| rate > 0),
+        frame: format!("Fourier frames of {} samples every {}", model.length(), model.hop()),
+        provenance: model.provenance(),
+    };
+    if as_json {
+        let text = serde_json::to_string_pretty(&facts).map_err(|cause| {
+            Error::run(format_args!("no JSON ({cause})"), path.display(), "report this as a bug")
+        })?;
+        return print(&format!("{text}\n"));
+    }
+    let rate = facts.rate.map_or(String::new(), |rate| format!(", {rate} a second"));
+    let late = facts.rate.map_or(String::new(), |rate| {
+        format!(" ({:.0} ms)", 1000.0 * facts.latency as f64 / f64::from(rate))
+    });
+    let rows = [
+        ("model", format!("spatial {}", path.display())),
+        ("microphones D", facts.dims.to_string()),
+        ("sources H", format!("{}, as microphone {} hears them", facts.latents, facts.microphone)),
+        ("states per bin", facts.states.to_string()),
+        ("encoding", format!("{}, inferred in floats", facts.encoding)),
+        ("flash", format!("{} bytes", facts.blob_bytes)),
+        ("RAM", format!("{} bytes for a stream", facts.stream_bytes)),
+        ("features", facts.features.join(", ")),
+        ("multiply-adds", format!("{} per sample, {per_frame} at once per frame", facts.operations)),
+        ("latency", counted(facts.latency, "sample") + &late),
+        ("points are", facts.frame.clone() + &rate),
+        ("blob format", format!("version {VERSION}")),
+        ("provenance", printable(facts.provenance)),
+    ];
+    print(&rows.iter().map(|(key, value)| format!("{key:<18} {value}\n")).collect::<String>())
+}

@@ -1,0 +1,174 @@
+//! `--model spatial`: its flags, and which of the others it has no use for.
+
+use super::Plan;
+use crate::parameters::ModelKind;
+use crate::train::Prefer;
+use crate::train::settings::Precision;
+use crate::{Error, Result};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use spikelet::spatial::MOST_SOURCES;
+
+/// What `--model` may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Trained {
+    /// A model of points.
+    Points(ModelKind),
+    /// Sources on spaced microphones, which is a model of whole recordings.
+    Spatial,
+}
+
+impl Trained {
+    pub fn kind(self) -> Option<ModelKind> {
+        match self {
+            Self::Points(kind) => Some(kind),
+            Self::Spatial => None,
+        }
+    }
+}
+
+impl ValueEnum for Trained {
+    fn value_variants<'a>() -> &'a [Self] {
+        use ModelKind::{Bsc, Gsc, Mca, Nmf, Ssmca};
+        const ALL: [Trained; 6] = [
+            Trained::Points(Gsc),
+            Trained::Points(Bsc),
+            Trained::Points(Nmf),
+            Trained::Points(Mca),
+            Trained::Points(Ssmca),
+            Trained::Spatial,
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Points(kind) => kind.to_possible_value(),
+            Self::Spatial => {
+                Some(PossibleValue::new("spatial").help("Sources on spaced microphones in a room"))
+            }
+        }
+    }
+}
+
+/// What `--latents` may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Latents {
+    Count(u16),
+    /// As many as the data suggest.
+    Auto,
+}
+
+impl Latents {
+    /// Of models of points, whose number must be given.
+    pub fn count(self) -> Result<u16> {
+        match self {
+            Self::Count(count) => Ok(count),
+            Self::Auto => {
+                let what = "only spatial models find the number of their sources";
+                Err(Error::input(what, "--latents auto", "give a number, or use --model spatial"))
+            }
+        }
+    }
+}
+
+pub(super) fn latents(text: &str) -> std::result::Result<Latents, String> {
+    match text.parse() {
+        _ if text == "auto" => Ok(Latents::Auto),
+        Ok(count) if count > 0 => Ok(Latents::Count(count)),
+        _ => Err(format!("'{text}' is not a number from 1 to {}, or auto", u16::MAX)),
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(in super::super) struct SpatialFlags {
+    /// Distance of neighbouring microphones in centimetres, for --model spatial [default: found from the data]
+    #[arg(long, value_name = "CM", allow_negative_numbers = true)]
+    pub spacing: Option<f64>,
+    /// Microphone at which sources are put out, from 0 on, for --model spatial [default: 0]
+    #[arg(long, value_name = "NUMBER")]
+    pub microphone: Option<usize>,
+}
+
+impl SpatialFlags {
+    /// Refuses them for other models.
+    pub fn refuse(&self) -> Result<()> {
+        let flag = match (self.spacing, self.microphone) {
+            (Some(_), _) => "--spacing",
+            (_, Some(_)) => "--microphone",
+            _ => return Ok(()),
+        };
+        let what = "only spatial models know where microphones are";
+        Err(Error::input(what, flag, "leave it away, or use --model spatial"))
+    }
+
+    /// Centimetres, 0.2 to 200.
+    pub fn checked_spacing(&self) -> Result<Option<f64>> {
+        match self.spacing {
+            Some(spacing) if !(0.2..=200.0).contains(&spacing) => {
+                let what = format!("{spacing} cm is no distance of microphones that hear one room");
+                Err(Error::input(what, "--spacing", "give centimetres from 0.2 to 200, or leave it away"))
+            }
+            spacing => Ok(spacing),
+        }
+    }
+}
+
+impl Plan {
+    pub fn is_spatial(&self) -> bool {
+        self.given_model == Some(Trained::Spatial)
+    }
+
+    /// H, if it is given, and iterations with all states.
+    pub fn spatial(&self) -> Result<(Option<usize>, Option<usize>)> {
+        let flags = [
+            (self.from.is_some(), "--from"),
+            (self.engine.is_some(), "--engine"),
+            (self.selected.is_some(), "--selected"),
+            (self.max_active.is_some(), "--max-active"),
+            (self.sweeps.is_some(), "--sweeps"),
+            (self.chains.is_some(), "--chains"),
+            (self.extra.is_some(), "--extra"),
+            (self.no_singletons, "--no-singletons"),
+            (self.noise.is_some(), "--noise"),
+            (self.slab.is_some(), "--slab"),
+            (self.prior.is_some(), "--prior"),
+            (self.pi.is_some(), "--pi"),
+            (self.sigma2.is_some(), "--sigma2"),
+            (self.mu.is_some(), "--mu"),
+            (self.psi2.is_some(), "--psi2"),
+            (self.fix_slab, "--fix-slab"),
+            (!self.fix.is_empty(), "--fix"),
+            (self.rule.is_some(), "--rule"),
+            (self.temperature.is_some(), "--temperature"),
+            (self.parameter_noise.is_some(), "--parameter-noise"),
+            (self.cut.is_some(), "--cut"),
+            (self.whiten, "--whiten"),
+            (self.weak.is_some(), "--weak"),
+            (self.precision != Precision::F64, "--precision"),
+            (self.batch.is_some(), "--batch"),
+            (self.init.is_some(), "--init"),
+            (self.restarts.is_some(), "--restarts"),
+            (self.prefer != Prefer::FreeEnergy, "--prefer"),
+            (self.tolerance.is_some(), "--tolerance"),
+            (self.holdout.is_some(), "--holdout"),
+        ];
+        if let Some((_, flag)) = flags.iter().find(|(given, _)| *given) {
+            let what = "spatial models have no such setting";
+            return Err(Error::input(what, flag, "leave it away for --model spatial"));
+        }
+        let latents = match self.given_latents {
+            Some(Latents::Count(count)) if usize::from(count) > MOST_SOURCES => {
+                let what = format!("{count} sources are more than a spatial model can have");
+                let advice = format!("ask for 1 to {MOST_SOURCES}, or auto");
+                return Err(Error::input(what, "--latents", advice));
+            }
+            Some(Latents::Count(count)) => Some(usize::from(count)),
+            _ => None,
+        };
+        if self.iterations == Some(0) {
+            return Err(Error::input("nothing would be learned", "--iterations 0", "ask for 1 or more"));
+        }
+        Ok((latents, self.iterations))
+    }
+}

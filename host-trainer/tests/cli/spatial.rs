@@ -1,0 +1,220 @@
+//! `train --model spatial` and what works on its models, in a small room made here.
+
+use crate::desk::Desk;
+use serde_json::Value;
+use spikelet::rng::Rng;
+use spikelet_trainer::data::{Points, write_wav};
+use spikelet_trainer::metrics::si_sdr_db;
+use spikelet_trainer::spatial::simulate::Shoebox;
+use std::fs;
+
+const RATE: u32 = 8000;
+
+/// Bursts of noise of a colour, on and off by turns that differ.
+fn sound(rng: &mut Rng, colour: f64, samples: usize) -> Vec<f64> {
+    let (mut state, mut is_on) = (0.0, true);
+    let mut next = |n: usize| {
+        if n.is_multiple_of(900) {
+            is_on = rng.uniform::<f64>() < 0.5;
+        }
+        state = colour * state + rng.normal::<f64>();
+        if is_on { state } else { 0.0 }
+    };
+    (0..samples).map(&mut next).collect()
+}
+
+/// With mix.wav: two sources on so many microphones; their images at the first one are returned.
+fn desk(microphones: usize, seconds: f64) -> (Desk, Vec<Vec<f64>>) {
+    let mut rng = Rng::new(7);
+    let samples = (seconds * f64::from(RATE)) as usize;
+    let sounds = [sound(&mut rng, 0.7, samples), sound(&mut rng, -0.3, samples)];
+    let room = Shoebox::random(microphones, 2, 0.06, 0.1, &mut rng);
+    let heard = room.record(&[&sounds[0], &sounds[1]], RATE, &mut rng);
+    let desk = Desk::new();
+    write_wav(desk.path("mix.wav"), RATE, microphones, &heard.mixture).unwrap();
+    for (name, image) in ["a.wav", "b.wav"].iter().zip(&heard.images) {
+        let image: Vec<f32> = image.iter().map(|&x| x as f32).collect();
+        write_wav(desk.path(name), RATE, 1, &image).unwrap();
+    }
+    (desk, heard.images)
+}
+
+fn refused(desk: &Desk, line: &str, words: &str) {
+    let before = desk.content();
+    let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains(words), "{line}: {said}");
+    assert!(desk.content() == before, "{line} left something behind");
+}
+
+fn json(desk: &Desk, name: &str) -> Value {
+    serde_json::from_slice(&fs::read(desk.path(name)).unwrap()).unwrap()
+}
+
+const SHORT: &str = "--frame 256 --iterations 6";
+
+#[test]
+fn from_a_recording_to_its_sources() {
+    let (desk, images) = desk(2, 4.0);
+    let said = desk.good("train --model spatial --latents 2 --frame 512 mix.wav --out room.spk");
+    assert!(said.contains("2 sources on 2 microphones"), "{said}");
+    let told = json(&desk, "room.json");
+    assert_eq!((&told["settings"]["model"], &told["settings"]["latents"]), (&"spatial".into(), &2.into()));
+    assert_eq!(told["parameters"]["r"].as_array().unwrap().len(), 257);
+    assert_eq!(told["history"].as_array().unwrap().len(), 50);
+    assert!(told["history"][49]["free_energy"].as_f64().unwrap().is_finite());
+    assert!(told["warnings"].as_array().unwrap()[0].as_str().unwrap().contains("4.0 s are little"));
+
+    let said = desk.good("separate room.spk mix.wav --out-dir out --reference a.wav b.wav");
+    assert!(said.contains("separated"), "{said}");
+    let mixture = Points::read(desk.path("mix.wav")).unwrap();
+    let first: Vec<f64> = mixture.values.iter().step_by(2).copied().collect();
+    let parts: Vec<Vec<f64>> = ["source_0.wav", "source_1.wav"]
+        .map(|name| Points::read(desk.path("out").join(name)).unwrap().values)
+        .into();
+    for image in &images {
+        let best = parts.iter().filter_map(|part| si_sdr_db(part, image)).fold(f64::MIN, f64::max);
+        let before = si_sdr_db(&first, image).unwrap();
+        // Twice the amplitude of what is wanted over the rest, at least; the mixture has as much of either.
+        assert!(best > before + 8.0, "{best} dB after {before} dB");
+    }
+
+    let facts: Value = serde_json::from_str(&desk.good("inspect room.spk --json")).unwrap();
+    assert_eq!(
+        (&facts["kind"], &facts["dims"], &facts["latents"]),
+        (&"spatial".into(), &2.into(), &2.into())
+    );
+    assert_eq!(facts["blob_bytes"], fs::metadata(desk.path("room.spk")).unwrap().len());
+    assert!(desk.good("inspect room.spk").contains("Fourier frames of 512 samples every 128, 8000 a second"));
+    desk.good("quantize room.spk --encoding i16 --out small.spk");
+    desk.good("quantize room.spk --encoding f32 --out same.spk");
+    assert_eq!(fs::read(desk.path("room.spk")).unwrap(), fs::read(desk.path("same.spk")).unwrap());
+    let sizes = ["room.spk", "small.spk"].map(|name| fs::metadata(desk.path(name)).unwrap().len());
+    assert!(sizes[1] * 100 < sizes[0] * 55, "{sizes:?}");
+    desk.good("separate small.spk mix.wav --out-dir small");
+    let small = Points::read(desk.path("small/source_0.wav")).unwrap().values;
+    // Of the same source, 40 dB above the difference.
+    assert!(si_sdr_db(&small, &parts[0]).unwrap() > 40.0);
+    desk.good("export small.spk --format c --out room.h");
+    let header = fs::read_to_string(desk.path("room.h")).unwrap();
+    assert!(header.contains("#define ROOM_SOURCES 2") && header.contains("spk_stream_init"));
+    desk.good("export room.spk --format rust --out room.rs");
+    assert!(fs::read_to_string(desk.path("room.rs")).unwrap().contains("spikelet::SpatialStream::new"));
+    desk.good("export room.spk --format bin --out room.bin");
+    assert_eq!(fs::read(desk.path("room.spk")).unwrap(), fs::read(desk.path("room.bin")).unwrap());
+
+    for (line, words) in [
+        ("infer room.spk mix.wav --out-dir x", "use `spikelet separate`"),
+        ("eval room.spk mix.wav", "use `spikelet separate`"),
+        ("denoise room.spk mix.wav x.wav", "use `spikelet separate`"),
+        ("merge room.spk room.spk --names a,b --out x.spk", "use `spikelet separate`"),
+        ("report room.json --out x.html", "a spatial model has no dictionary"),
+        ("train --from room.json mix.wav --out x.spk", "a spatial model has no dictionary"),
+        ("quantize room.spk --encoding i8 --out x.spk", "use --encoding i16"),
+        ("quantize small.spk --encoding i16 --out x.spk", "integers already"),
+        ("quantize room.spk --encoding i16 --fixed-point --out x.spk", "in floats"),
+        ("quantize room.spk --encoding i16 --data mix.wav --out x.spk", "separate --reference"),
+        ("separate room.spk a.wav --out-dir x", "the recording has 1 channel, the model is for 2"),
+    ] {
+        refused(&desk, line, words);
+    }
+}
+
+#[test]
+fn threads_and_checkpoints_give_the_same_bits() {
+    let (desk, _) = desk(3, 2.0);
+    let line = format!("train --model spatial --latents 2 {SHORT} --spacing 6 mix.wav");
+    desk.good(&format!("{line} --threads 1 --out one.spk"));
+    desk.good(&format!("{line} --threads 3 --out three.spk"));
+    let model = |name: &str| fs::read(desk.path(name)).unwrap();
+    assert!(model("one.spk") == model("three.spk"));
+    let less = line.replace("--iterations 6", "--iterations 3");
+    desk.good(&format!("{less} --checkpoint c --out half.spk"));
+    desk.good(&format!("{line} --checkpoint c --resume --out again.spk"));
+    assert!(model("one.spk") == model("again.spk") && model("one.spk") != model("half.spk"));
+    refused(&desk, &format!("{line} --seed 2 --checkpoint c --resume --out x.spk"), "other data or settings");
+    refused(&desk, &format!("{less} --checkpoint c --resume --out x.spk"), "--iterations 6, more than 3");
+}
+
+#[test]
+fn the_number_of_sources_is_suggested() {
+    let (desk, _) = desk(2, 3.0);
+    desk.good(&format!("train --model spatial --latents auto {SHORT} mix.wav --out auto.spk"));
+    assert_eq!(json(&desk, "auto.json")["settings"]["latents"], 2);
+    let words: Vec<String> = format!("train --model spatial --latents 4 {SHORT} mix.wav --out four.spk")
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    let output = desk.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("warning: 4 sources on 2 microphones"), "{said}");
+}
+
+#[test]
+fn wrong_inputs_are_refused() {
+    let (desk, _) = desk(2, 2.0);
+    let samples = Points::read(desk.path("mix.wav")).unwrap().values;
+    let wav = |name: &str, channels: usize, samples: &[f64]| {
+        let samples: Vec<f32> = samples.iter().map(|&x| x as f32).collect();
+        write_wav(desk.path(name), RATE, channels, &samples[..samples.len() / channels * channels]).unwrap();
+    };
+    wav("five.wav", 5, &samples);
+    wav("three.wav", 3, &samples);
+    wav("short.wav", 2, &samples[..4000]);
+    wav("silent.wav", 2, &vec![0.0; samples.len()]);
+    let half: Vec<f64> = samples.iter().enumerate().map(|(i, x)| if i % 2 == 0 { *x } else { 0.0 }).collect();
+    wav("half.wav", 2, &half);
+    let copy: Vec<f64> = samples.iter().step_by(2).flat_map(|x| [*x, *x]).collect();
+    wav("copy.wav", 2, &copy);
+    let fast: Vec<f32> = samples.iter().map(|&x| x as f32).collect();
+    write_wav(desk.path("fast.wav"), 16_000, 2, &fast).unwrap();
+    desk.array("y.npy", &[4, 2], &[0.5; 8]);
+    let line = "train --model spatial --out x.spk --latents";
+    for (rest, words) in [
+        ("2 a.wav", "the recording has one channel"),
+        ("2 five.wav", "5 microphones are more than"),
+        ("2 short.wav", "too short to learn a room from"),
+        ("2 silent.wav", "the recording is silent"),
+        ("2 half.wav", "channel 1 is silent"),
+        ("2 copy.wav", "channel 1 is a copy"),
+        ("2 mix.wav fast.wav", "16000 samples per second where the first recording has 8000"),
+        ("2 mix.wav three.wav", "3 channels where the first recording has 2"),
+        ("2 y.npy", "learned from recordings"),
+        ("2 missing.wav", "there is no such file"),
+        ("5 mix.wav", "5 sources are more than"),
+        ("0 mix.wav", "is not a number from 1"),
+        ("two mix.wav", "is not a number from 1"),
+        ("2 mix.wav --frame 1000", "frames cannot have 1000 samples"),
+        ("2 mix.wav --frame 512 --hop 256", "choose 128 or 64"),
+        ("2 mix.wav --microphone 2", "choose 0 to 1"),
+        ("2 mix.wav --spacing -3", "-3 cm is no distance"),
+        ("2 mix.wav --spacing 1000", "1000 cm is no distance"),
+        ("2 mix.wav --engine gibbs", "--engine: leave it away for --model spatial"),
+        ("2 mix.wav --transform mdct", "a Fourier transform of their own"),
+        ("2 mix.wav --iterations 0", "nothing would be learned"),
+    ] {
+        refused(&desk, &format!("{line} {rest}"), words);
+    }
+    refused(&desk, "train --model gsc --latents auto mix.wav --out x.spk", "only spatial models find");
+    refused(
+        &desk,
+        "train --model gsc --latents 2 --spacing 5 mix.wav --out x.spk",
+        "only spatial models know",
+    );
+}
+
+#[test]
+fn the_demo_has_a_room() {
+    let desk = Desk::new();
+    let text = desk.good("demo --room");
+    let rows = text.lines().skip_while(|line| !line.starts_with("Separation in dB")).skip(2).take(3);
+    for row in rows.map(|row| row.split_whitespace().skip(1).map(|x| x.parse::<f64>().unwrap())) {
+        let [single, float, i16] = row.collect::<Vec<_>>()[..] else { panic!("{text}") };
+        assert!(float > single + 8.0 && (i16 - float).abs() < 0.5, "{text}");
+    }
+    for name in
+        ["mixture.wav", "true-knocks.wav", "room.json", "room-i16.spk", "model.h", "separated/source_2.wav"]
+    {
+        assert!(desk.path("spikelet-demo").join(name).is_file(), "{name}");
+    }
+}
