@@ -10,6 +10,7 @@ pub mod compare;
 pub mod data;
 pub mod error;
 pub mod files;
+pub mod gmm;
 pub mod gp;
 pub mod groups;
 mod linalg;

@@ -47,6 +47,10 @@ Latents that are on or off (bsc, nmf, mca) cool down first: posteriors are flat 
 and only the dictionary is learned; noise and prior follow at the end. Points that need more than --max-active latents
 are left out in the last third. Their free energies are those of p(y, s)^(1/T); only the last is that of the model.
 
+--engine factored takes latents as independent given the data: fast, and biased towards orthogonal columns. It is there to compare with.
+--selection gp learns which latents to look at from the data and the posteriors of the last iteration, instead of from the
+dictionary: the kernel is fitted every --kernel-every iterations, a tenth of the selected latents is drawn at random.
+
 Examples: four sources from a recording with four channels; three voices from two microphones; 20 parts of spectra; patches of a picture; many latents on
 at once, by sampling:
   spikelet train --model gsc --latents 4 recording.wav --out model.spk
@@ -54,6 +58,8 @@ at once, by sampling:
   spikelet train --model nmf --latents 20 --max-active 5 spectra.npy --out parts.spk
   spikelet train --model gsc --latents 256 --patch 8x8 --iterations 10 picture.png --out patches.spk
   spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk
+  spikelet train --model gsc --latents 10 --engine factored mixtures.npy --out baseline.spk
+  spikelet train --model bsc --latents 20 --selected 8 --selection gp --kernel rbf points.npy --out parts.spk
   spikelet train --from model.json --iterations 50 more.wav --out better.spk")]
 pub(super) struct Train {
     #[command(flatten)]
