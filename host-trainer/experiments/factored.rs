@@ -84,7 +84,7 @@ fn sets(folder: Option<&Path>) -> Result<Vec<Set>> {
         ]);
     };
     let array = |name: &str| -> Result<Vec<Vec<f64>>> {
-        let rows = data::Points::read(&folder.join(name))?;
+        let rows = data::Points::read(folder.join(name))?;
         Ok((0..rows.points).map(|k| rows.point(k).to_vec()).collect())
     };
     let voices = recordings::read(&folder.join("speech"))?;

@@ -7,7 +7,7 @@
 //! hand-made score; in B that does so in 8 of 10 runs, RBF in 7, the other kernels in none.
 //!
 //! The thesis does not say how strong bars are: here 10, times a slab of mean 1 and standard deviation 0.3 in B and C. States have at most
-//! the five selected latents on, without singletons, for all selections alike, so that these are the only difference. Starts
+//! the five selected latents on, without singletons, for all selections alike, so that these are the only difference, but for the one random latent of the learned ones. Starts
 //! are those of the library, one per run; kernel matrices have rank 100. C is run with 500 points and 10 sweeps.
 //! A bar is found if a column of the model has a cosine above 0.95 with it. `selected` is how many of the bars that are on in the data are
 //! among the five of their point at the end, where the model found all bars.

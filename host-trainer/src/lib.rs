@@ -11,6 +11,7 @@ pub mod data;
 pub mod delays;
 pub mod error;
 pub mod files;
+pub mod gmm;
 pub mod gp;
 pub mod groups;
 mod linalg;

@@ -55,6 +55,10 @@ Latents that are on or off (bsc, nmf, mca) cool down first: posteriors are flat 
 and only the dictionary is learned; noise and prior follow at the end. Points that need more than --max-active latents
 are left out in the last third. Their free energies are those of p(y, s)^(1/T); only the last is that of the model.
 
+--engine factored takes latents as independent given the data: fast, and biased towards orthogonal columns. It is there to compare with.
+--selection gp learns which latents to look at from the data and the posteriors of the last iteration, instead of from the
+dictionary: the kernel is fitted every --kernel-every iterations, a tenth of the selected latents is drawn at random.
+
 Voices in a room, on two to four microphones some centimetres apart, need --model spatial: it learns delays and echoes, of up to four sources, also
 more than microphones (three on two; four on two is too many). Sources and microphones must stay where they are. Frames are 128 ms
 (--frame, a power of two), every quarter of it (--hop). The free energies of MODEL.json are sums of ln p(y); `spikelet separate` runs the model.
@@ -67,6 +71,8 @@ at once, by sampling:
   spikelet train --model nmf --latents 20 --max-active 5 spectra.npy --out parts.spk
   spikelet train --model gsc --latents 256 --patch 8x8 --iterations 10 picture.png --out patches.spk
   spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk
+  spikelet train --model gsc --latents 10 --engine factored mixtures.npy --out baseline.spk
+  spikelet train --model bsc --latents 20 --selected 8 --selection gp --kernel rbf points.npy --out parts.spk
   spikelet train --from model.json --iterations 50 more.wav --out better.spk")]
 pub(super) struct Train {
     #[command(flatten)]

@@ -159,7 +159,7 @@ fn random(settings: &Settings, start: usize, iteration: usize, point: usize) -> 
 }
 
 /// Fills the last set, which begins at `first`, up to `each` latents with others at random.
-fn complete(sets: &mut Vec<u16>, first: usize, each: usize, latents: usize, rng: &mut Rng) {
+pub(crate) fn complete(sets: &mut Vec<u16>, first: usize, each: usize, latents: usize, rng: &mut Rng) {
     let mut others: Vec<u16> =
         (0..latents).map(|h| h as u16).filter(|latent| !sets[first..].contains(latent)).collect();
     while sets.len() < first + each && !others.is_empty() {

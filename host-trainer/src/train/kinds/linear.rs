@@ -107,6 +107,11 @@ pub fn noise(new: &Parameters, sums: &Statistics, floor: f64, warnings: &mut Vec
     }
 }
 
+/// The covariance with no eigenvalue below `floor`.
+pub(crate) fn lifted(sigma: &[f64], d: usize, floor: f64) -> Vec<f64> {
+    lift_eigenvalues(sigma, d, floor).0
+}
+
 /// The covariance with no eigenvalue below `floor`, and whether any was.
 pub(super) fn lift_eigenvalues(sigma: &[f64], d: usize, floor: f64) -> (Vec<f64>, bool) {
     let symmetric = Mat::from_fn(d, d, |i, j| 0.5 * (sigma[i * d + j] + sigma[j * d + i]));
