@@ -8,7 +8,7 @@ use std::fs::{read_dir, read_to_string};
 use std::path::{Path, PathBuf};
 
 /// From the first to the last, in the order that data flows.
-const STAGES: [&str; 23] = [
+const STAGES: [&str; 24] = [
     // What everything stands on.
     "capacity",
     "counts",
@@ -36,6 +36,7 @@ const STAGES: [&str; 23] = [
     "spatial",
     "cost",
     "doc",
+    "guide",
     "lib",
 ];
 

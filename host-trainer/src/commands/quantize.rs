@@ -2,19 +2,19 @@
 
 use super::eval::{PIXEL_PEAK, Reference, ReferenceIs, SourceTally, source_tally};
 use super::model_file::{ModelFile, same_dims, warn_of_rate};
-use super::output::{Progress, print, refuse_overwriting};
+use super::output::{Progress, note, print, refuse_overwriting};
 use super::recover::recover;
 use crate::blob::About;
 use crate::compare::Comparison;
 use crate::data::{Mosaic, Source};
 use crate::groups::Grouping;
 use crate::metrics::{assign, psnr_db};
-use crate::prepare::Prepared;
+use crate::prepare::{Options, Prepared, StatesName};
 use crate::spatial::Room;
 use crate::{Error, Result, blob, files};
 use serde::Serialize;
-use spikelet::model::{Dictionary, Model, Width};
-use spikelet::{Blob, SpatialModel};
+use spikelet::model::{Dictionary, Model, States, Width};
+use spikelet::{Blob, Kind, SpatialModel};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,8 @@ pub(super) struct Quantize {
     /// How the dictionary is stored
     #[arg(long, value_enum)]
     encoding: Encoding,
-    /// Infer samples in integers from end to end, for processors without a float unit (gsc, at most 3 latents on of 10)
+    /// Infer samples in integers from end to end, for processors without a float unit (gsc with a diagonal slab); states
+    /// are adaptive then
     #[arg(long)]
     fixed_point: bool,
     /// The model to write
@@ -122,10 +123,20 @@ pub(super) fn encode(
         }
         return Ok(file.bytes(&blob).to_vec());
     };
-    let Some((parameters, options)) = recover(&blob) else {
+    let Some((parameters, mut options)) = recover(&blob) else {
         let what = "this version of spikelet cannot make models of this kind";
         return Err(Error::input(what, name.display(), "use a newer one"));
     };
+    if fixed_point && searches_instead(&blob.model()) {
+        options = Options {
+            selected: parameters.latents.min(Options::CANDIDATES),
+            max_active: parameters.latents.min(Options::ACTIVE),
+            singletons: false,
+            states: Some(StatesName::Adaptive),
+            expansions: Options::EXPANSIONS,
+            ..options
+        };
+    }
     let mut prepared = Prepared::<f32>::quantized(&parameters, &options, width)?;
     if fixed_point {
         prepared = prepared.in_fixed_point()?;
@@ -212,6 +223,11 @@ impl Cost {
     }
 }
 
+/// Integers search for states: whether that replaces the papers' set of a model, which `train` gives to small ones.
+fn searches_instead(model: &Model<'_, f32>) -> bool {
+    model.shape.kind == Kind::Gsc && model.shape.states == States::Subsets
+}
+
 impl Quantize {
     pub fn run(self) -> Result<()> {
         files::check_target(&self.out)?;
@@ -225,6 +241,11 @@ impl Quantize {
         let bytes = encode(&file, &self.model, self.encoding.width(), self.fixed_point)?;
         let small = ModelFile::new(self.out.display().to_string(), &bytes);
         let models = [file.blob()?.model(), small.blob()?.model()];
+        if self.fixed_point && searches_instead(&models[0]) {
+            note(format_args!(
+                "integers search for states: adaptive ones replace the papers' set of the model"
+            ));
+        }
         let cost = match &self.data {
             Some(path) => Some(self.compare(models, &file.blob()?, path)?),
             None => None,
