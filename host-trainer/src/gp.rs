@@ -11,7 +11,7 @@
 //! |---|---|
 //! | [`kernel`] | linear, radial, bias and white parts |
 //! | [`factor`] | K by incomplete Cholesky, affinities, predictions; cost linear in N |
-//! | [`fit`] | hyperparameters by marginal likelihood |
+//! | [`fit()`] | hyperparameters by marginal likelihood |
 
 pub mod factor;
 pub mod fit;

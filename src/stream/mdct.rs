@@ -11,7 +11,7 @@
 //! was not changed comes back. The transform as a whole is orthogonal: white noise stays what it is, in every bin.
 //!
 //! The 2N samples are folded to N, and a cosine transform of type 4 of these is a complex Fourier transform of N/2 points
-//! between two rotations, all in place ([`crate::stream::fourier`]).
+//! between two rotations, all in place (`src/stream/fourier.rs`).
 
 use crate::counts::Count;
 use crate::numeric::math::Real;

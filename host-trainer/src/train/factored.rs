@@ -1,4 +1,4 @@
-//! The factored E-step, the baseline of [000] (after Titsias and Lazaro-Gredilla, 2011).
+//! The factored E-step, the baseline of paper 000 (after Titsias and Lazaro-Gredilla, 2011).
 //!
 //! Latents are taken as independent given the point, q(s, z) = prod_h q(s_h) q(z_h | s_h), with q(s_h = 1) = g_h,
 //! q(z_h | s_h = 1) = N(eta_h, 1 / lambda_h), and q(z_h | s_h = 0) the slab itself. With G = W^T Sigma^-1 W,
