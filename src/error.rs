@@ -238,7 +238,7 @@ impl fmt::Display for BlobError {
                 write!(f, "checksum is {found:08x}, the header says {expected:08x}")
             }
             Self::Unknown { field, value } => write!(f, "{field} {value} is not known"),
-            Self::StreamOnly => write!(f, "a spatial model, which only separates streams"),
+            Self::StreamOnly => write!(f, "a model that only separates streams"),
             Self::SectionTable { count } => write!(f, "a table of {count} sections does not fit"),
             Self::Section { ref tag } => {
                 let [a, b, c, d] = text(tag);

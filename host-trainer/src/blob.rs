@@ -48,7 +48,7 @@ pub fn write<'a>(
         }
         Noise::Diagonal(values) | Noise::Full(values) => values,
     };
-    let mut sections = Vec::new();
+    let mut sections: Vec<(&[u8; 4], Vec<u8>)> = Vec::new();
     let encoding = match model.dictionary {
         Dictionary::Float(packed) => {
             sections.push((b"DICT", bytes(packed)));
@@ -118,42 +118,70 @@ pub fn write<'a>(
         States::Adaptive { expansions } => (2, expansions),
     };
 
+    let singletons = u8::from(shape.singletons);
+    let header = Header {
+        codes: [kind as u8, encoding, selection_code, noise_code, slab as u8, states_code, singletons, 0],
+        dims: shape.dims,
+        latents: shape.latents,
+        selected: shape.selected as u16,
+        max_active: shape.max_active as u16,
+        log_norm: model.log_norm,
+        expansions,
+    };
+    let blob = assembled(&header, &sections);
+    if u32::try_from(blob.len()).is_err() {
+        let advice = "use fewer latents, or states grown instead of tables";
+        return Err(crate::Error::input("the blob would be larger than 4 GiB", "the model", advice));
+    }
+    Ok(blob)
+}
+
+/// The fields of a blob's header that say what its sections hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Header {
+    /// Bytes 16 to 24: kind, encoding, selection, noise, slab, states, singletons, 0.
+    pub codes: [u8; 8],
+    pub dims: usize,
+    pub latents: usize,
+    pub selected: u16,
+    pub max_active: u16,
+    pub log_norm: f32,
+    pub expansions: u16,
+}
+
+/// Header, sections, length and checksum.
+pub(crate) fn assembled(header: &Header, sections: &[(&[u8; 4], Vec<u8>)]) -> Vec<u8> {
     // Filled in order; bytes 8..16 (length, checksum) at the end.
     let mut blob = Vec::new();
     blob.extend(MAGIC);
     blob.extend(VERSION.to_le_bytes());
     blob.extend([0; 2 + 8]);
-    let singletons = u8::from(shape.singletons);
-    blob.extend([kind as u8, encoding, selection_code, noise_code, slab as u8, states_code, singletons, 0]);
-    blob.extend((shape.dims as u32).to_le_bytes());
-    blob.extend((shape.latents as u32).to_le_bytes());
-    blob.extend((shape.selected as u16).to_le_bytes());
-    blob.extend((shape.max_active as u16).to_le_bytes());
-    blob.extend(model.log_norm.to_le_bytes());
+    blob.extend(header.codes);
+    blob.extend((header.dims as u32).to_le_bytes());
+    blob.extend((header.latents as u32).to_le_bytes());
+    blob.extend(header.selected.to_le_bytes());
+    blob.extend(header.max_active.to_le_bytes());
+    blob.extend(header.log_norm.to_le_bytes());
     blob.extend((sections.len() as u32).to_le_bytes());
-    blob.extend(expansions.to_le_bytes());
+    blob.extend(header.expansions.to_le_bytes());
     blob.extend([0; 2]);
     let mut offset = HEADER_LEN + ENTRY_LEN * sections.len();
-    for (tag, content) in &sections {
+    for (tag, content) in sections {
         blob.extend(*tag);
         blob.extend((offset as u32).to_le_bytes());
         blob.extend((content.len() as u32).to_le_bytes());
         blob.extend([0; 4]);
         offset += content.len().next_multiple_of(ALIGN);
     }
-    for (_, content) in &sections {
+    for (_, content) in sections {
         blob.extend(content);
         blob.resize(blob.len().next_multiple_of(ALIGN), 0);
-    }
-    if u32::try_from(blob.len()).is_err() {
-        let advice = "use fewer latents, or states grown instead of tables";
-        return Err(crate::Error::input("the blob would be larger than 4 GiB", "the model", advice));
     }
     let len = (blob.len() as u32).to_le_bytes();
     blob[8..12].copy_from_slice(&len);
     let crc = crc32(&blob[16..]).to_le_bytes();
     blob[12..16].copy_from_slice(&crc);
-    Ok(blob)
+    blob
 }
 
 fn fixed_bytes(latent: &FixedLatent) -> Vec<u8> {

@@ -18,6 +18,7 @@ pub mod parameters;
 pub mod predict;
 pub mod prepare;
 pub mod quantize;
+pub mod spectral;
 pub mod streaming;
 pub mod train;
 

@@ -1,6 +1,6 @@
 //! A recording through a stream of the core, as a device would run it: one signal for each group of latents.
 
-use spikelet::{Blob, Engine, Error, Stream};
+use spikelet::{Blob, Engine, Error, SpectralModel, SpectralStream, Stream};
 
 /// Samples that are processed at a time; the result does not depend on it.
 const BLOCK: usize = 4096;
@@ -18,18 +18,47 @@ pub fn separate(
     blob: Blob<'_>,
     input: &[f32],
     channels: usize,
-    mut done: impl FnMut(usize),
+    done: impl FnMut(usize),
 ) -> Result<Vec<Vec<f32>>, Error> {
     let mut memory = vec![0.0; Stream::memory_len(&blob)];
     let mut stream = Stream::new(blob, Engine::of_kind(blob.kind()), &mut memory)?;
-    let (groups, latency, samples) = (stream.groups(), stream.latency(), input.len() / channels);
+    let sizes = [channels, stream.groups(), stream.latency()];
+    drained(sizes, input, |block, out| stream.process(block, out), done)
+}
+
+/// The same with a model of sources in one channel. The level of the recording is measured first, as a device would be told.
+pub fn separate_channel(
+    model: SpectralModel<'_>,
+    input: &[f32],
+    reduction: Option<f32>,
+    done: impl FnMut(usize),
+) -> Result<Vec<Vec<f32>>, Error> {
+    let mut memory = vec![0.0; SpectralStream::memory_len(&model)];
+    let mut stream = SpectralStream::new(model, &mut memory)?;
+    let energy: f64 = input.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+    stream.set_level((energy / input.len().max(1) as f64) as f32);
+    if let Some(decibels) = reduction {
+        stream.set_reduction(decibels);
+    }
+    let sizes = [1, stream.groups(), stream.latency()];
+    drained(sizes, input, |block, out| stream.process(block, out), done)
+}
+
+/// Channels, groups and latency of a stream; what it does with a block.
+fn drained(
+    [channels, groups, latency]: [usize; 3],
+    input: &[f32],
+    mut process: impl FnMut(&[f32], &mut [f32]) -> Result<(), Error>,
+    mut done: impl FnMut(usize),
+) -> Result<Vec<Vec<f32>>, Error> {
+    let samples = input.len() / channels;
     let (mut out, silence) = (vec![0.0; BLOCK * groups], vec![0.0; latency * channels]);
     let (mut signals, mut number) = (vec![Vec::with_capacity(samples); groups], 0);
     for (part, count) in [(input, 1), (&silence, 0)] {
         for block in part.chunks(BLOCK * channels) {
             let len = block.len() / channels;
             let out = &mut out[..len * groups];
-            stream.process(block, out)?;
+            process(block, out)?;
             for parts in out.chunks_exact(groups).skip(latency.saturating_sub(number)) {
                 signals.iter_mut().zip(parts).for_each(|(signal, &part)| signal.push(part));
             }

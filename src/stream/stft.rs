@@ -1,12 +1,12 @@
-//! The short-time Fourier transform: frames of L samples every K = L/4 or L/8, L/2 + 1 complex bins each.
+//! The short-time Fourier transform: frames of L samples every K = L/2, L/4 or L/8, L/2 + 1 complex bins each.
 //!
 //! ```text
 //! X_k = sum_{n < L} w_n x_n e^{-2 pi i k n / L},   w_n = 1/2 (1 - cos(2 pi n / L))          (Hann)
 //! ```
 //!
 //! The way back is the inverse transform times w_n 8 K / 3 L, added up where frames overlap: the squares of the L / K Hann windows that
-//! cover a sample sum to 3 L / 8 K, so that what was not changed comes back exactly, but for rounding. (With K = L/2 they do not,
-//! hence at least four.)
+//! cover a sample sum to 3 L / 8 K, so that what was not changed comes back exactly, but for rounding. With K = L/2 the sum
+//! depends on the sample, and the way back divides by it: w_n^2 + (1 - w_n)^2 = 1 - 2 w_n (1 - w_n).
 //!
 //! A real frame is a complex one of L/2 points, z_m = x_2m + i x_2m+1. With t_k = e^{-2 pi i k / L}, Z the transform of z and
 //! E, O those of even and odd samples,
@@ -106,14 +106,19 @@ impl<'t> Stft<'t> {
             set(points, k, [e[1] + o[0], e[0] - o[1]]);
         }
         fourier(points, self.twiddles, 2);
-        // 1/2 of E and O, 2 / L of the transform, 8 K / 3 L of the windows.
+        // 1/2 of E and O, 2 / L of the transform, 8 K / 3 L of the windows; with two of them what they sum to.
         let length = 2.0 * half as f32;
-        let scale = 8.0 * hop as f32 / (3.0 * length * length);
+        let is_half = hop == half;
+        let scale = if is_half { 1.0 / length } else { 8.0 * hop as f32 / (3.0 * length * length) };
+        let weight = |n: usize| {
+            let w = self.window(n);
+            scale * if is_half { w / (1.0 - 2.0 * w * (1.0 - w)) } else { w }
+        };
         let Some((newer, older)) = ring.split_at_mut_checked(oldest) else { return };
         let frame = older.as_chunks_mut::<2>().0.iter_mut().chain(newer.as_chunks_mut::<2>().0);
         for (([even, odd], &mut [im, re]), n) in frame.zip(points).zip((0..).step_by(2)) {
-            *even += re * (scale * self.window(n));
-            *odd += im * (scale * self.window(n + 1));
+            *even += re * weight(n);
+            *odd += im * weight(n + 1);
         }
     }
 
@@ -167,7 +172,7 @@ mod tests {
 
     #[test]
     fn what_is_not_changed_comes_back() {
-        for (length, overlap) in [(16, 4), (64, 8), (1024, 4), (1024, 8)] {
+        for (length, overlap) in [(16, 4), (64, 8), (512, 2), (1024, 4), (1024, 8)] {
             let hop = length / overlap;
             let mut table = vec![0.0; Stft::table_len(length)];
             Stft::prepare(&mut table);

@@ -18,6 +18,8 @@ pub(super) enum Switch {
 pub(super) enum TransformName {
     /// Modified discrete cosine transform
     Mdct,
+    /// Compressed bands of a short-time Fourier transform: one source in one channel, with --model mca
+    Spectrum,
 }
 
 #[derive(Debug, clap::Args)]
@@ -29,9 +31,13 @@ pub(super) struct Framing {
     /// Points are windows of recordings, each channel by itself: so many samples
     #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     frame: Option<u32>,
-    /// Samples from one window to the next [default: half a window]
-    #[arg(long, value_name = "SAMPLES", requires = "frame")]
+    /// Samples from one window to the next [default: half a window; with --transform spectrum a quarter of a frame, or half of one]
+    #[arg(long, value_name = "SAMPLES")]
     hop: Option<u32>,
+    /// Whether copies resampled by up to 1/8 are learned from too, with --transform spectrum: they help where pitch varies, as in voices and music [default:
+    /// whatever brings held-back frames closer]
+    #[arg(long, value_enum)]
+    copies: Option<Switch>,
     /// Points are the coefficients of recordings in a lapped transform, one bin of all channels each: for sound, which is
     /// sparse in frequency, so that there may be more sources than microphones
     #[arg(long, value_enum, conflicts_with_all = ["patch", "frame", "remove_mean"])]
@@ -52,9 +58,32 @@ impl Framing {
         self.patch.is_some() || self.frame.is_some() || self.transform.is_some() || self.remove_mean.is_some()
     }
 
+    /// Whether a model is one source in one channel.
+    pub fn is_spectrum(&self) -> bool {
+        self.transform == Some(TransformName::Spectrum)
+    }
+
+    /// Samples from one window to the next, if that is said.
+    pub fn hop(&self) -> Option<u32> {
+        self.hop
+    }
+
+    /// Whether to learn from resampled copies, if that is said.
+    pub fn copies(&self) -> Option<bool> {
+        self.copies.map(|switch| switch == Switch::On)
+    }
+
     /// The frame for this kind of model; `None` when every sample, or every row of a file, is a point. A transform needs to
     /// know how many channels there are.
     pub fn frame(&self, kind: ModelKind, channels: impl FnOnce() -> Result<usize>) -> Result<Option<Frame>> {
+        if self.hop.is_some() && self.frame.is_none() {
+            let advice = "add --frame or --transform spectrum, or leave it away";
+            return Err(Error::input("there are no windows", "--hop", advice));
+        }
+        if self.copies.is_some() {
+            let advice = "add --transform spectrum, or leave it away";
+            return Err(Error::input("there are no sources of spectra", "--copies", advice));
+        }
         if self.transform.is_some() {
             return self.transform(kind, channels).map(Some);
         }

@@ -8,7 +8,7 @@ use crate::data::Source;
 use crate::{Error, Result};
 use spikelet::blob::{ALIGN, Blob, BlobError};
 use spikelet::model::ModelError;
-use spikelet::{Features, Model, Shape, state_bytes};
+use spikelet::{Features, Model, Shape, SpectralModel, state_bytes};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -53,6 +53,22 @@ impl ModelFile {
         Self { name, memory, start }
     }
 
+    /// All of it, unchecked.
+    pub fn raw(&self) -> &[u8] {
+        &self.memory[self.start..]
+    }
+
+    /// A model of sources in one channel, if this is one.
+    pub fn spectral(&self) -> Result<Option<SpectralModel<'_>>> {
+        if !SpectralModel::is_one(self.raw()) {
+            return Ok(None);
+        }
+        SpectralModel::parse(self.raw()).map(Some).map_err(|error| {
+            let advice = "copy it again, or make it again with `spikelet train` and `spikelet merge`";
+            Error::input(format_args!("the model is damaged ({error})"), &self.name, advice)
+        })
+    }
+
     /// Checks everything.
     pub fn blob(&self) -> Result<Blob<'_>> {
         Blob::parse(&self.memory[self.start..]).map_err(|error| {
@@ -69,6 +85,10 @@ impl ModelFile {
                 BlobError::Model(ModelError::Capacity { .. }) => {
                     let advice = "import it with a smaller --selected or --max-active";
                     Error::input(error, &self.name, advice)
+                }
+                BlobError::StreamOnly => {
+                    let what = "this model takes recordings apart and infers no single points";
+                    Error::input(what, &self.name, "use it with `spikelet separate`")
                 }
                 _ => Error::input(format_args!("the model is damaged ({error})"), &self.name, remake),
             }

@@ -37,6 +37,9 @@ pub(super) struct Separate {
     /// How samples are stored; integers are cut at full scale, which is told
     #[arg(long, value_enum, value_name = "NAME", default_value = "f32")]
     format: WavForm,
+    /// By how many dB other sources are reduced, at most, with models of spectra [default: all that is found of them]
+    #[arg(long, value_name = "DB", value_parser = decibels)]
+    reduction: Option<f32>,
     /// The true sources, every channel of every file one, to print how close the result comes
     #[arg(long, value_name = "WAV", num_args = 1..)]
     reference: Vec<PathBuf>,
@@ -45,11 +48,23 @@ pub(super) struct Separate {
 impl Separate {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
-        let blob = file.blob()?;
         let truths = truths(&self.reference)?;
-        self.check(&truths)?;
-        let separated = streaming::separate(blob, &self.model, &self.mixture)?;
-        let names = file_names(&blob.groups());
+        let (separated, names) = match file.spectral()? {
+            Some(model) => {
+                self.check(&truths)?;
+                let separated = streaming::separate_channels(model, &self.mixture, self.reduction)?;
+                (separated, file_names(&model.groups()))
+            }
+            None => {
+                let blob = file.blob()?;
+                if self.reduction.is_some() {
+                    let advice = "leave it away, or use a model of --transform spectrum";
+                    return Err(Error::input("this model has no masks", "--reduction", advice));
+                }
+                self.check(&truths)?;
+                (streaming::separate(blob, &self.model, &self.mixture)?, file_names(&blob.groups()))
+            }
+        };
         let folder = Folder::create(&self.out_dir)?;
         let inputs: Vec<&PathBuf> = [&self.mixture, &self.model].into_iter().chain(&self.reference).collect();
         for name in &names {
@@ -96,6 +111,11 @@ impl Separate {
         }
         Ok(text + "SI-SDR in dB; of the mixture that of the channel that comes closest.\n")
     }
+}
+
+fn decibels(text: &str) -> Result<f32, String> {
+    let number = text.parse().ok().filter(|db| (0.0..=100.0).contains(db));
+    number.ok_or_else(|| "give a number of dB from 0 to 100".into())
 }
 
 /// A source as it really was.

@@ -7,6 +7,7 @@ mod interrupt;
 mod outputs;
 mod plan;
 mod report;
+mod spectrum;
 
 use super::framing::Framing;
 use super::import::build;
@@ -47,13 +48,17 @@ Latents that are on or off (bsc, nmf, mca) cool down first: posteriors are flat 
 and only the dictionary is learned; noise and prior follow at the end. Points that need more than --max-active latents
 are left out in the last third. Their free energies are those of p(y, s)^(1/T); only the last is that of the model.
 
+With --transform spectrum a model is one source in one channel, learned from recordings of it by itself: frames of 64 ms, of which exactly
+one of --latents typical spectra is on. `spikelet merge` puts two or more of them together, `spikelet separate` takes mixtures apart.
+
 Examples: four sources from a recording with four channels; three voices from two microphones; 20 parts of spectra; patches of a picture; many latents on
-at once, by sampling:
+at once, by sampling; a voice to be told from noise; more iterations:
   spikelet train --model gsc --latents 4 recording.wav --out model.spk
   spikelet train --model gsc --latents 3 --transform mdct mixture.wav --out voices.spk
   spikelet train --model nmf --latents 20 --max-active 5 spectra.npy --out parts.spk
   spikelet train --model gsc --latents 256 --patch 8x8 --iterations 10 picture.png --out patches.spk
   spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk
+  spikelet train --model mca --latents 64 --transform spectrum voice.wav --out voice.spk
   spikelet train --from model.json --iterations 50 more.wav --out better.spk")]
 pub(super) struct Train {
     #[command(flatten)]
@@ -86,6 +91,10 @@ pub(super) struct Train {
 
 impl Train {
     pub fn run(mut self) -> Result<()> {
+        if self.framing.is_spectrum() {
+            self.plan.resolve();
+            return self.run_spectrum();
+        }
         let from = self.plan.from.as_deref().map(Model::read).transpose()?;
         match &from {
             Some(model) => self.plan.adopt(model)?,

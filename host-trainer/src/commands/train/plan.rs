@@ -2,6 +2,7 @@
 
 mod adopt;
 mod checks;
+mod spectrum;
 
 use crate::commands::framing::Switch;
 use crate::parameters::ModelKind;
