@@ -28,6 +28,8 @@ const SPREAD: f64 = 3.0;
 const SPREAD_LATENTS: usize = 64;
 /// Copies: the pitch and the resonances of a voice are never twice the same.
 const COPIES: [(usize, usize); 5] = [(1, 1), (17, 16), (16, 17), (9, 8), (8, 9)];
+/// They are learned from where they bring held-back frames closer by more than this factor: those of steady noises do not, and blur it.
+const COPIES_HELP: f64 = 0.985;
 /// Frames with their copies, at most; of longer recordings pieces are left out.
 const MOST_FRAMES: usize = 120_000;
 /// Frames of such a piece.
@@ -103,7 +105,8 @@ pub fn learn(
         Some(copies) => (copies, distance(copies)?),
         None => {
             let (without, with) = (distance(false)?, distance(true)?);
-            (with < without, with.min(without))
+            let copies = with < COPIES_HELP * without;
+            (copies, if copies { with } else { without })
         }
     };
     let heard = Heard::of(&with_copies(&recordings, copies), geometry);

@@ -28,6 +28,8 @@ mod sampling;
 mod sanity;
 #[path = "cli/separate.rs"]
 mod separate;
+#[path = "cli/spectrum.rs"]
+mod spectrum;
 #[path = "cli/train.rs"]
 mod train;
 #[path = "cli/train_data.rs"]
