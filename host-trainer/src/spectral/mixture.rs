@@ -26,6 +26,8 @@ pub struct Mixture {
     pub variance: f64,
     /// Free energy of all frames before each iteration.
     pub history: Vec<f64>,
+    /// Seconds from the start to each.
+    pub seconds: Vec<f64>,
     dims: usize,
 }
 
@@ -47,15 +49,23 @@ impl Mixture {
             let what = format!("{n} frames cannot teach {k} latents");
             return Err(Error::input(what, "the recordings", "give longer ones, or fewer --latents"));
         }
+        let start = std::time::Instant::now();
         let mut rng = Rng::new(settings.seed);
         let (means, off) = spread(heard, k, &mut rng);
         let variance = (off / (n * d) as f64).max(1e-8);
-        let mut mixture =
-            Self { means, prior: vec![1.0 / k as f64; k], variance, history: Vec::new(), dims: d };
+        let mut mixture = Self {
+            means,
+            prior: vec![1.0 / k as f64; k],
+            variance,
+            history: Vec::new(),
+            seconds: Vec::new(),
+            dims: d,
+        };
         for iteration in 0..settings.iterations {
             let pieces = mixture.e_step(heard, settings.threads);
             let free_energy: f64 = pieces.iter().map(|sums| sums.free_energy).sum();
             mixture.history.push(free_energy);
+            mixture.seconds.push(start.elapsed().as_secs_f64());
             progress(iteration, free_energy);
             let before = mixture.history.iter().rev().nth(1);
             if before.is_some_and(|before| (free_energy - before).abs() < TOLERANCE * free_energy.abs()) {

@@ -137,8 +137,11 @@ fn description(learned: &Learned, geometry: &Geometry, settings: &Settings) -> S
         .mixture
         .history
         .iter()
+        .zip(&learned.mixture.seconds)
         .enumerate()
-        .map(|(iteration, free_energy)| json!({ "iteration": iteration, "free_energy": free_energy }))
+        .map(|(iteration, (free_energy, seconds))| {
+            json!({ "iteration": iteration, "free_energy": free_energy, "seconds": seconds })
+        })
         .collect();
     let value = json!({
         "settings": {
