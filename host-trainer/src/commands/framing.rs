@@ -114,6 +114,10 @@ impl Framing {
     }
 
     fn transform(&self, kind: ModelKind, channels: impl FnOnce() -> Result<usize>) -> Result<Frame> {
+        if self.is_spectrum() {
+            let advice = "use `spikelet train --model mca --transform spectrum`";
+            return Err(Error::input("spectra are learned, not given", "--transform spectrum", advice));
+        }
         let bins = self.bins;
         if !bins.is_power_of_two() || !(Form::FEWEST_BINS..=Form::MOST_BINS).contains(&bins) {
             let what = format!("a transform cannot have {bins} bins");
