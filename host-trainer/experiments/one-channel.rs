@@ -92,14 +92,6 @@ fn experiment(arguments: &Arguments) -> Result<()> {
 
     let count = if arguments.quick { 2 } else { voices.len() };
     let own = arguments.trials(count, |v| learned(&[voice_sounds[v].seen.clone()], LATENTS, true))?;
-    let general = match arguments.quick {
-        true => Vec::new(),
-        false => arguments.trials(count, |v| {
-            let all = voice_sounds.iter().zip(&voices).filter(|(_, other)| !is_same(other, &voices[v]));
-            let seen: Vec<Vec<f64>> = all.map(|(sound, _)| sound.seen.clone()).collect();
-            learned(&seen, MANY_LATENTS, true)
-        })?,
-    };
     let other_sources =
         arguments.trials(others.len(), |o| learned(&[others[o].0.seen.clone()], LATENTS, others[o].1))?;
 
@@ -114,21 +106,31 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         "tracked, i8",
         "halves of tracked        ",
     ]);
-    let all = others.len();
-    let rows: [(&str, std::ops::Range<usize>, &[Source], &str, f64); 8] = [
-        ("music", 0..songs, &own, "own", 0.0),
-        ("noises", songs..all, &own, "own", 0.0),
-        ("music", 0..songs, &general, "other speakers", 0.0),
-        ("noises", songs..all, &general, "other speakers", 0.0),
-        ("music", 0..songs, &own, "own", -6.0),
-        ("music", 0..songs, &own, "own", 6.0),
-        ("noises", songs..all, &own, "own", -6.0),
-        ("noises", songs..all, &own, "own", 6.0),
+    let (all, speakers) = (others.len(), "other speakers");
+    let rows = [
+        ("music", 0..songs, "own", 0.0),
+        ("noises", songs..all, "own", 0.0),
+        ("music", 0..songs, "own", -6.0),
+        ("music", 0..songs, "own", 6.0),
+        ("noises", songs..all, "own", -6.0),
+        ("noises", songs..all, "own", 6.0),
+        ("music", 0..songs, speakers, 0.0),
+        ("noises", songs..all, speakers, 0.0),
     ];
-    for (name, range, sources, model, level) in rows.into_iter().skip(arguments.skip) {
-        if sources.is_empty() {
+    // These take longest, and are left out of a quick run.
+    let mut general = Vec::new();
+    for (name, range, model, level) in rows.into_iter().skip(arguments.skip) {
+        if model == speakers && arguments.quick {
             continue;
         }
+        if model == speakers && general.is_empty() {
+            general = arguments.trials(count, |v| {
+                let all = voice_sounds.iter().zip(&voices).filter(|(_, other)| !is_same(other, &voices[v]));
+                let seen: Vec<Vec<f64>> = all.map(|(sound, _)| sound.seen.clone()).collect();
+                learned(&seen, MANY_LATENTS, true)
+            })?;
+        }
+        let sources = if model == speakers { &general } else { &own };
         let (start, width) = (range.start, range.len());
         let figures = arguments.trials(count * width, |pair| {
             let (v, o) = (pair / width, start + pair % width);
