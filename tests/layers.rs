@@ -8,7 +8,7 @@ use std::fs::{read_dir, read_to_string};
 use std::path::{Path, PathBuf};
 
 /// From the first to the last, in the order that data flows.
-const STAGES: [&str; 23] = [
+const STAGES: [&str; 25] = [
     // What everything stands on.
     "capacity",
     "counts",
@@ -34,8 +34,10 @@ const STAGES: [&str; 23] = [
     // Signals, and what all of it costs.
     "stream",
     "spatial",
+    "spectral",
     "cost",
     "doc",
+    "guide",
     "lib",
 ];
 

@@ -61,7 +61,7 @@ struct Cli {
 enum Command {
     Advise(advise::Advise),
     Import(import::Import),
-    Train(train::Train),
+    Train(Box<train::Train>),
     Infer(infer::Infer),
     Separate(separate::Separate),
     Denoise(denoise::Denoise),

@@ -25,7 +25,7 @@ pub(crate) fn at<T: Real>(values: &[T], index: usize) -> T {
 
 /// Row `index`, or zeros.
 #[inline(always)]
-#[cfg(feature = "spatial")]
+#[cfg(feature = "stream")]
 pub(crate) fn row<T: Real, const N: usize>(rows: &[[T; N]], index: usize) -> [T; N] {
     rows.get(index).copied().unwrap_or([T::ZERO; N])
 }
