@@ -189,7 +189,7 @@ pub enum BlobError {
         /// Its value.
         value: u8,
     },
-    /// A spatial model ([`crate::spatial`]) where one is needed that infers single samples.
+    /// A model of streams ([`crate::spatial`], [`crate::spectral`]) where one is needed that infers single samples.
     StreamOnly,
     /// The section table reaches past the end.
     SectionTable {
@@ -238,7 +238,7 @@ impl fmt::Display for BlobError {
                 write!(f, "checksum is {found:08x}, the header says {expected:08x}")
             }
             Self::Unknown { field, value } => write!(f, "{field} {value} is not known"),
-            Self::StreamOnly => write!(f, "a spatial model, which only separates streams"),
+            Self::StreamOnly => write!(f, "a model that only separates streams"),
             Self::SectionTable { count } => write!(f, "a table of {count} sections does not fit"),
             Self::Section { ref tag } => {
                 let [a, b, c, d] = text(tag);

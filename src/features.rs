@@ -24,8 +24,19 @@ pub(crate) const FLOATS: bool =
 pub(crate) const STREAM: bool = cfg!(feature = "stream");
 
 /// The features of this crate that models need, one bit each.
-const NAMES: [&str; 10] =
-    ["gsc", "binary", "mca", "ssmca", "gibbs", "subsets", "integers", "fixed-point", "stream", "spatial"];
+const NAMES: [&str; 11] = [
+    "gsc",
+    "binary",
+    "mca",
+    "ssmca",
+    "gibbs",
+    "subsets",
+    "integers",
+    "fixed-point",
+    "stream",
+    "spatial",
+    "spectral",
+];
 
 /// A set of Cargo features, of those that decide which models a build can run.
 ///
@@ -50,7 +61,8 @@ impl Features {
         .with(Self::INTEGERS, INTEGERS)
         .with(Self::FIXED_POINT, FIXED)
         .with(Self::STREAM, STREAM)
-        .with(Self::SPATIAL, cfg!(feature = "spatial"));
+        .with(Self::SPATIAL, cfg!(feature = "spatial"))
+        .with(Self::SPECTRAL, cfg!(feature = "spectral"));
     pub(crate) const NONE: Self = Self(0);
     const GSC: Self = Self(1);
     const BINARY: Self = Self(1 << 1);
@@ -65,6 +77,8 @@ impl Features {
     pub const STREAM: Self = Self(1 << 8);
     /// Sources on spaced microphones.
     pub const SPATIAL: Self = Self(1 << 9);
+    /// Sources in one channel.
+    pub const SPECTRAL: Self = Self(1 << 10);
 
     /// These and others, if they are `needed`.
     pub const fn with(self, others: Self, needed: bool) -> Self {

@@ -20,6 +20,7 @@
 //! | [`Inference`] | | one sample through all of it |
 //! | [`stream`] | blocks of samples, of any length | one signal for each source |
 //! | [`spatial`] | blocks of samples of spaced microphones | one signal for each source in a room |
+//! | [`spectral`] | blocks of samples of one channel | one signal for each of its known sources |
 //! | [`cost`] | a model | bounds on work |
 #![no_std]
 // `!(x > y)` is meant as it stands: NaN must take the branch of what is refused.
@@ -68,6 +69,9 @@ pub mod stream;
 #[cfg(feature = "spatial")]
 pub mod spatial;
 
+#[cfg(feature = "spectral")]
+pub mod spectral;
+
 pub mod cost;
 
 pub mod guide;
@@ -86,7 +90,11 @@ pub use memory::{Detail, STATE_BASE, arena_len, gibbs_arena_len, gibbs_state_byt
 pub use model::{Model, Shape};
 pub use numeric::{math, rng};
 pub use state::State;
+#[cfg(any(feature = "spatial", feature = "spectral"))]
+pub use stream::stft;
 #[cfg(feature = "stream")]
 pub use stream::{Stream, mdct};
 #[cfg(feature = "spatial")]
-pub use {spatial::SpatialModel, spatial::SpatialStream, stream::stft};
+pub use {spatial::SpatialModel, spatial::SpatialStream};
+#[cfg(feature = "spectral")]
+pub use {spectral::SpectralModel, spectral::SpectralStream};

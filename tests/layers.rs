@@ -8,7 +8,7 @@ use std::fs::{read_dir, read_to_string};
 use std::path::{Path, PathBuf};
 
 /// From the first to the last, in the order that data flows.
-const STAGES: [&str; 24] = [
+const STAGES: [&str; 25] = [
     // What everything stands on.
     "capacity",
     "counts",
@@ -34,6 +34,7 @@ const STAGES: [&str; 24] = [
     // Signals, and what all of it costs.
     "stream",
     "spatial",
+    "spectral",
     "cost",
     "doc",
     "guide",

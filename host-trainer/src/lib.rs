@@ -22,6 +22,7 @@ pub mod predict;
 pub mod prepare;
 pub mod quantize;
 pub mod spatial;
+pub mod spectral;
 pub mod streaming;
 pub mod train;
 

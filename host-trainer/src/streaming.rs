@@ -1,6 +1,6 @@
 //! A recording through a stream of the core, as a device would run it: one signal for each group of latents.
 
-use spikelet::{Blob, Engine, Error, SpatialModel, SpatialStream, Stream};
+use spikelet::{Blob, Engine, Error, SpatialModel, SpatialStream, SpectralModel, SpectralStream, Stream};
 
 /// Samples that are processed at a time; the result does not depend on it.
 const BLOCK: usize = 4096;
@@ -34,6 +34,24 @@ pub fn separate_room(
 ) -> Result<Vec<Vec<f32>>, Error> {
     let mut memory = vec![0.0; SpatialStream::memory_len(&model)];
     let mut stream = SpatialStream::new(model, &mut memory)?;
+    let (channels, groups, latency) = (stream.channels(), stream.groups(), stream.latency());
+    aligned(input, channels, groups, latency, &mut done, |block, out| stream.process(block, out))
+}
+
+/// The same for sources in one channel. The level of the recording is measured first, as a device would be told.
+pub fn separate_channel(
+    model: SpectralModel<'_>,
+    input: &[f32],
+    reduction: Option<f32>,
+    mut done: impl FnMut(usize),
+) -> Result<Vec<Vec<f32>>, Error> {
+    let mut memory = vec![0.0; SpectralStream::memory_len(&model)];
+    let mut stream = SpectralStream::new(model, &mut memory)?;
+    let energy: f64 = input.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+    stream.set_level((energy / input.len().max(1) as f64) as f32);
+    if let Some(decibels) = reduction {
+        stream.set_reduction(decibels);
+    }
     let (channels, groups, latency) = (stream.channels(), stream.groups(), stream.latency());
     aligned(input, channels, groups, latency, &mut done, |block, out| stream.process(block, out))
 }

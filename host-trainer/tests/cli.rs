@@ -34,6 +34,8 @@ mod sanity;
 mod separate;
 #[path = "cli/spatial.rs"]
 mod spatial;
+#[path = "cli/spectrum.rs"]
+mod spectrum;
 #[path = "cli/train.rs"]
 mod train;
 #[path = "cli/train_data.rs"]

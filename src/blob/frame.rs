@@ -7,7 +7,7 @@
 //! | 2 | u16 | 0 |
 //! | 4 | u32 | samples per second, 0 when unknown |
 //! | 8 | u32 | windows: length L; patches: width; transform: bins, a power of two from 16 to 2048; Fourier: L, a power of two from 64 to 4096; samples: 0 |
-//! | 12 | u32 | windows: hop K, 1 to L; patches: height; transform: channels, which is D; Fourier: hop K, L/4 or L/8; samples: 0 |
+//! | 12 | u32 | windows: hop K, 1 to L; patches: height; transform: channels, which is D; Fourier: hop K, L/2 (not for spatial models), L/4 or L/8; samples: 0 |
 //!
 //! Inference does not look at it. It is for whoever makes the points, so that data meets the model in the form the model
 //! was learned from: [`crate::stream`] on a device, the trainer on a desktop. Coefficients of a transform have no mean to
@@ -52,7 +52,7 @@ pub enum Form {
     Fourier {
         /// L, a power of two.
         length: u32,
-        /// K, L/4 or L/8.
+        /// K, L/2, L/4 or L/8.
         hop: u32,
     },
 }
@@ -116,7 +116,7 @@ impl Frame {
             }
             Form::Fourier { length, hop } => {
                 let is_possible = length.is_power_of_two() && Form::FOURIER_LENGTHS.contains(&length);
-                is_possible && (hop == length / 4 || hop == length / 8) && u8_at(bytes, 1) == 0
+                is_possible && [2, 4, 8].iter().any(|part| hop == length / part) && u8_at(bytes, 1) == 0
             }
         };
         let centred = u8_at(bytes, 1);

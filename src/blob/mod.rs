@@ -10,7 +10,7 @@
 //! | 6 | u16 | format revision, 0 |
 //! | 8 | u32 | length of the blob in bytes, a multiple of 8 |
 //! | 12 | u32 | CRC-32 (IEEE 802.3, as in zlib) of the bytes from 16 to the end |
-//! | 16 | u8 | model kind: 1 GSC, 2 BSC, 3 NMF, 4 MCA, 5 SSMCA, 7 spatial, which has its own sections: see [`crate::spatial`] |
+//! | 16 | u8 | model kind: 1 GSC, 2 BSC, 3 NMF, 4 MCA, 5 SSMCA, 7 spatial and 8 spectral, which have their own sections: see [`crate::spatial`], [`crate::spectral`] |
 //! | 17 | u8 | encoding of the dictionary: 0 f32, 1 i16, 2 i8 |
 //! | 18 | u8 | selection: 0 singleton, 1 independent, 2 cosine, 3 bound |
 //! | 19 | u8 | noise: 0 shared, 1 diagonal, 2 full |
@@ -80,6 +80,8 @@ pub const HEADER_LEN: usize = 48;
 pub const ENTRY_LEN: usize = 16;
 /// The kind of spatial sources, which are no [`Model`] but a [`crate::spatial::SpatialModel`].
 pub const SPATIAL: u8 = 7;
+/// The kind of sources in one channel, which are no [`Model`] but a [`crate::spectral::SpectralModel`].
+pub const SPECTRAL: u8 = 8;
 /// Blobs and sections start at multiples of this.
 pub const ALIGN: usize = 8;
 
@@ -146,11 +148,15 @@ impl<'a> Blob<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BlobError> {
         let bytes = whole(bytes)?;
         let code = u8_at(bytes, 16);
-        if code == SPATIAL {
-            let features = Features::SPATIAL.without(Features::BUILT);
-            let is_left_out = features != Features::default();
+        let only_streams = match code {
+            SPATIAL => Features::SPATIAL,
+            SPECTRAL => Features::SPECTRAL,
+            _ => Features::NONE,
+        };
+        if !only_streams.is_empty() {
+            let features = only_streams.without(Features::BUILT);
             let left_out = BlobError::Model(ModelError::LeftOut { features });
-            return Err(if is_left_out { left_out } else { BlobError::StreamOnly });
+            return Err(if features.is_empty() { BlobError::StreamOnly } else { left_out });
         }
         let kind = Kind::of_code(code).ok_or(BlobError::Unknown { field: "kind", value: code })?;
         let width = match u8_at(bytes, 17) {

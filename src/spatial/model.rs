@@ -71,6 +71,9 @@ impl<'a> SpatialModel<'a> {
         let Form::Fourier { length, hop } = frame.form else {
             return Err(BlobError::Model(ModelError::Unfit { field: "frame" }));
         };
+        if hop > length / 4 {
+            return Err(BlobError::Section { tag: *b"fram" });
+        }
         let room = section("ROOM")?;
         if room.len() != 24 || u32_at(room, 20) != 0 {
             return Err(BlobError::SectionLength { tag: "ROOM" });

@@ -33,7 +33,7 @@ pub mod mdct;
 mod mix;
 pub(crate) mod rings;
 mod sizes;
-#[cfg(feature = "spatial")]
+#[cfg(any(feature = "spatial", feature = "spectral"))]
 pub mod stft;
 mod transform;
 mod windows;

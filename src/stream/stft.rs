@@ -1,12 +1,12 @@
-//! The short-time Fourier transform: frames of L samples every K = L/4 or L/8, L/2 + 1 complex bins each.
+//! The short-time Fourier transform: frames of L samples every K = L/2, L/4 or L/8, L/2 + 1 complex bins each.
 //!
 //! ```text
 //! X_k = sum_{n < L} w_n x_n e^{-2 pi i k n / L},   w_n = 1/2 (1 - cos(2 pi n / L))          (Hann)
 //! ```
 //!
 //! The way back is the inverse transform times w_n 8 K / 3 L, added up where frames overlap: the squares of the L / K Hann windows that
-//! cover a sample sum to 3 L / 8 K, so that what was not changed comes back exactly, but for rounding. (With K = L/2 they do not,
-//! hence at least four.)
+//! cover a sample sum to 3 L / 8 K, so that what was not changed comes back exactly, but for rounding. With K = L/2 the sum
+//! depends on the sample, and the way back divides by it: w_n^2 + (1 - w_n)^2 = 1/2 (1 + cos^2(2 pi n / L)).
 //!
 //! A real frame is a complex one of L/2 points, z_m = x_2m + i x_2m+1. With t_k = e^{-2 pi i k / L}, Z the transform of z and
 //! E, O those of even and odd samples,
@@ -110,10 +110,14 @@ impl<'t> Stft<'t> {
         }
         *middle = [2.0 * middle[0], 2.0 * middle[1]];
         fourier(points, self.twiddles, 2);
-        // 1/2 of E and O, 2 / L of the transform, 8 K / 3 L of the windows.
+        // 1/2 of E and O, 2 / L of the transform, 8 K / 3 L of the windows; with two of them what they sum to.
         let length = 2.0 * half as f32;
-        let half_scale = 4.0 * hop as f32 / (3.0 * length * length);
+        let is_half = hop == half;
+        let half_scale = if is_half { 0.5 / length } else { 4.0 * hop as f32 / (3.0 * length * length) };
         self.window(points, [half_scale, -half_scale]);
+        if is_half {
+            self.even_out(points);
+        }
         let Some((newer, older)) = ring.split_at_mut_checked(oldest) else { return };
         let (head, tail) = points.as_flattened().split_at_checked(older.len()).unwrap_or_default();
         older.iter_mut().zip(head).for_each(|(out, x)| *out += x);
@@ -129,6 +133,17 @@ impl<'t> Stft<'t> {
             let cosines = [halves[0] * even[0], halves[1] * odd[0]];
             *early = [early[0] * (halves[0] - cosines[0]), early[1] * (halves[1] - cosines[1])];
             *late = [late[0] * (halves[0] + cosines[0]), late[1] * (halves[1] + cosines[1])];
+        }
+    }
+
+    /// Divides a frame by what the squares of two windows, half a frame apart, sum to.
+    fn even_out(&self, points: &mut [[f32; 2]]) {
+        let quarter = self.twiddles.len() / 2;
+        let Some((early, late)) = points.split_at_mut_checked(quarter) else { return };
+        for ((early, late), rotations) in early.iter_mut().zip(late).zip(self.twiddles.as_chunks::<2>().0) {
+            let [even, odd] = rotations.map(|[cos, _]| 1.0 / (0.5 + 0.5 * cos * cos));
+            *early = [early[0] * even, early[1] * odd];
+            *late = [late[0] * even, late[1] * odd];
         }
     }
 }
@@ -185,7 +200,7 @@ mod tests {
 
     #[test]
     fn what_is_not_changed_comes_back() {
-        for (length, overlap) in [(16, 4), (64, 8), (1024, 4), (1024, 8)] {
+        for (length, overlap) in [(16, 4), (64, 8), (512, 2), (1024, 4), (1024, 8)] {
             let hop = length / overlap;
             let mut table = vec![0.0; Stft::table_len(length)];
             Stft::prepare(&mut table);

@@ -10,6 +10,8 @@
 //! | [`fast_ica`] | symmetric FastICA, the method to compare with |
 //! | [`lasso`] | linear sparse coding with an L1 penalty, another one |
 //! | [`jade`] | JADE, by which the samples of the papers are found again |
+//! | [`nmf`] | KL-NMF of magnitude spectra, for two sources in one channel |
+//! | [`noises`] | a fan, knocks of a machine, people who talk at once |
 //! | [`pieces`] | pieces of pictures and recordings without noise |
 //! | [`recordings`] | recorded sounds, and the stream of a device |
 //! | [`reconstruct`] | what a model leaves of points: error, latents on |
@@ -26,6 +28,8 @@ pub mod jade;
 pub mod lapped;
 pub mod lasso;
 pub mod mixtures;
+pub mod nmf;
+pub mod noises;
 pub mod pieces;
 pub mod reconstruct;
 pub mod recordings;

@@ -20,6 +20,8 @@ pub(super) enum TransformName {
     Mdct,
     /// No transform: every sample of all channels is a point
     None,
+    /// Compressed bands of a short-time Fourier transform: one source in one channel, with --model mca
+    Spectrum,
 }
 
 #[derive(Debug, clap::Args)]
@@ -31,9 +33,13 @@ pub(super) struct Framing {
     /// Points are windows of recordings, each channel by itself: so many samples
     #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     frame: Option<u32>,
-    /// Samples from one window to the next [default: half a window]
-    #[arg(long, value_name = "SAMPLES", requires = "frame")]
+    /// Samples from one window to the next [default: half a window; with --transform spectrum a quarter of a frame, or half of one]
+    #[arg(long, value_name = "SAMPLES")]
     hop: Option<u32>,
+    /// Whether copies resampled by up to 1/8 are learned from too, with --transform spectrum: they help where pitch varies, as in voices and music [default:
+    /// whatever brings held-back frames closer]
+    #[arg(long, value_enum)]
+    copies: Option<Switch>,
     /// Points are the coefficients of recordings in a lapped transform, one bin of all channels each: for sound, which is
     /// sparse in frequency, so that there may be more sources than microphones [default for recordings of several channels: mdct]
     #[arg(long, value_enum, conflicts_with_all = ["patch", "frame", "remove_mean"])]
@@ -56,6 +62,8 @@ impl Framing {
             || self.transform.is_some()
             || self.bins.is_some()
             || self.remove_mean.is_some()
+            || self.hop.is_some()
+            || self.copies.is_some()
     }
 
     /// Length and hop of frames, which are all that a short-time Fourier transform has; refuses what it does not.
@@ -63,6 +71,8 @@ impl Framing {
         let others = [
             (self.patch.is_some(), "--patch"),
             (self.transform.is_some(), "--transform"),
+            (self.bins.is_some(), "--bins"),
+            (self.copies.is_some(), "--copies"),
             (self.remove_mean.is_some(), "--remove-mean"),
         ];
         match others.iter().find(|(given, _)| *given) {
@@ -74,6 +84,20 @@ impl Framing {
         }
     }
 
+    /// Whether a model is one source in one channel.
+    pub fn is_spectrum(&self) -> bool {
+        self.transform == Some(TransformName::Spectrum)
+    }
+
+    /// Hop of frames, and whether resampled copies are learned from, which are all that spectra leave open.
+    pub fn spectrum(&self) -> Result<(Option<u32>, Option<bool>)> {
+        if self.bins.is_some() {
+            let what = "the length of frames follows from the rate";
+            return Err(Error::input(what, "--bins", "leave it away with --transform spectrum"));
+        }
+        Ok((self.hop, self.copies.map(|switch| switch == Switch::On)))
+    }
+
     /// The frame for this kind of model; `None` when every sample, or every row of a file, is a point. A transform needs to
     /// know how many channels there are, and how many bins unless a flag says so.
     pub fn frame(
@@ -82,7 +106,19 @@ impl Framing {
         bins: u32,
         channels: impl FnOnce() -> Result<usize>,
     ) -> Result<Option<Frame>> {
+        if self.hop.is_some() && self.frame.is_none() {
+            let advice = "add --frame or --transform spectrum, or leave it away";
+            return Err(Error::input("there are no windows", "--hop", advice));
+        }
+        if self.copies.is_some() {
+            let advice = "add --transform spectrum, or leave it away";
+            return Err(Error::input("there are no sources of spectra", "--copies", advice));
+        }
         match (self.transform, self.bins) {
+            (Some(TransformName::Spectrum), _) => {
+                let advice = "use `spikelet train --model mca --transform spectrum`";
+                return Err(Error::input("spectra are learned, not given", "--transform spectrum", advice));
+            }
             (Some(TransformName::None), Some(_)) => {
                 let advice = "say --transform mdct, or leave it away";
                 return Err(Error::input("there is no transform", "--bins", advice));

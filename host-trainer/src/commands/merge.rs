@@ -10,9 +10,10 @@ use crate::groups::Grouping;
 use crate::merge::join;
 use crate::parameters::{Parameters, SlabCov};
 use crate::prepare::{GramName, Options, check_truncation, states_of};
+use crate::spectral::{Encoding, Parts};
 use crate::{Error, Result};
-use spikelet::Shape;
 use spikelet::frame::Frame;
+use spikelet::{Shape, SpectralModel};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,12 @@ Example: voice and engine noise in one channel
   spikelet train --model gsc --latents 128 --frame 64 --hop 16 voice.wav --out voice.spk
   spikelet train --model gsc --latents 128 --frame 64 --hop 16 engine.wav --out engine.spk
   spikelet merge voice.spk engine.spk --names voice,engine --out both.spk
-  spikelet separate both.spk mixture.wav --out-dir parts")]
+  spikelet separate both.spk mixture.wav --out-dir parts
+
+The same by spectra, which is better where sources are known by their sound:
+  spikelet train --model mca --latents 64 --transform spectrum voice.wav --out voice.spk
+  spikelet train --model mca --latents 64 --transform spectrum engine.wav --out engine.spk
+  spikelet merge voice.spk engine.spk --names voice,engine --encoding i8 --out both.spk")]
 pub(super) struct Merge {
     /// Two or more models
     #[arg(value_name = "MODEL.spk", num_args = 2.., required = true)]
@@ -40,9 +46,30 @@ pub(super) struct Merge {
     /// Most latents on at once [default: the largest of the models']
     #[arg(long, value_name = "COUNT")]
     max_active: Option<usize>,
+    /// How spectra are stored, for sources of spectra
+    #[arg(long, value_enum, value_name = "NAME", default_value = "f32")]
+    encoding: Stored,
     /// Model to write
     #[arg(long, value_name = "BOTH.spk")]
     out: PathBuf,
+}
+
+/// Of the spectra of sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Stored {
+    /// Single precision
+    F32,
+    /// Bytes, a quarter of the flash
+    I8,
+}
+
+impl From<Stored> for Encoding {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::F32 => Self::F32,
+            Stored::I8 => Self::I8,
+        }
+    }
 }
 
 /// One of the models, read.
@@ -58,6 +85,14 @@ impl Merge {
         files::check_target(&self.out)?;
         refuse_overwriting(&self.out, &self.models)?;
         let names = self.names()?;
+        let files = self.models.iter().map(|path| ModelFile::read(path)).collect::<Result<Vec<_>>>()?;
+        if files.iter().any(|file| SpectralModel::is_one(file.raw())) {
+            return self.merge_spectral(&files, names);
+        }
+        if self.encoding == Stored::I8 {
+            let advice = "leave it away, and use `spikelet quantize` on the model that is written";
+            return Err(Error::input("these are no sources of spectra", "--encoding", advice));
+        }
         let parts = self.models.iter().map(|path| read(path)).collect::<Result<Vec<Part>>>()?;
         for (part, path) in parts.iter().zip(&self.models).skip(1) {
             self.check(&parts[0], part, path)?;
@@ -76,6 +111,39 @@ impl Merge {
         let text: Vec<String> =
             sizes.map(|(part, name)| format!("{name} {}", part.parameters.latents)).collect();
         print(&format!("{}: {} latents ({})\n", self.out.display(), parameters.latents, text.join(", ")))
+    }
+
+    /// Sources in one channel.
+    fn merge_spectral(&self, files: &[ModelFile], names: Vec<String>) -> Result<()> {
+        if self.selected.is_some() || self.max_active.is_some() {
+            let what = "exactly one latent of each source is on: there is nothing to choose";
+            return Err(Error::input(what, "--selected and --max-active", "leave them away"));
+        }
+        let mut parts: Vec<Parts> = Vec::new();
+        for (file, path) in files.iter().zip(&self.models) {
+            let Some(model) = file.spectral()? else {
+                let what = "this is no source of spectra, others are";
+                return Err(Error::input(what, path.display(), "train all with --transform spectrum"));
+            };
+            let part = Parts::read(&model);
+            if part.sources.len() != 1 {
+                let what = "these are several sources already";
+                return Err(Error::input(what, path.display(), "merge single sources, all at once"));
+            }
+            if parts.first().is_some_and(|first| !part.is_like(first)) {
+                let what =
+                    "its recordings had another rate, or its frames another --hop, than those of the first";
+                return Err(Error::input(what, path.display(), "train both in the same way"));
+            }
+            parts.push(part);
+        }
+        let sizes: Vec<String> =
+            parts.iter().zip(&names).map(|(part, name)| format!("{name} {}", part.prior.len())).collect();
+        let provenance = format!("spikelet {} merge of {}", env!("CARGO_PKG_VERSION"), names.join(", "));
+        let merged = Parts::merge(&parts, names)?;
+        let bytes = merged.bytes(self.encoding.into(), &provenance)?;
+        files::write_atomically(&self.out, |writer| writer.write_all(&bytes))?;
+        print(&format!("{}: {} latents ({})\n", self.out.display(), merged.prior.len(), sizes.join(", ")))
     }
 
     fn names(&self) -> Result<Vec<String>> {

@@ -7,8 +7,9 @@ use super::output::{counted, warn};
 use crate::data::Source;
 use crate::{Error, Result};
 use spikelet::blob::{ALIGN, Blob, BlobError};
+use spikelet::groups::Groups;
 use spikelet::model::ModelError;
-use spikelet::{Features, Model, Shape, SpatialModel, state_bytes};
+use spikelet::{Features, Model, Shape, SpatialModel, SpectralModel, state_bytes};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -53,21 +54,54 @@ impl ModelFile {
         Self { name, memory, start }
     }
 
+    /// All of it, unchecked.
+    pub fn raw(&self) -> &[u8] {
+        &self.memory[self.start..]
+    }
+
     /// Checks everything.
     pub fn blob(&self) -> Result<Blob<'_>> {
-        Blob::parse(&self.memory[self.start..]).map_err(|error| self.refused(error))
+        Blob::parse(self.raw()).map_err(|error| self.refused(error))
     }
 
     /// The model of a room, if it is one, checked.
     pub fn room(&self) -> Result<Option<SpatialModel<'_>>> {
-        let bytes = &self.memory[self.start..];
-        let model = SpatialModel::is_one(bytes).then(|| SpatialModel::parse(bytes));
+        self.streamed(SpatialModel::is_one, SpatialModel::parse)
+    }
+
+    /// The model of sources in one channel, if it is one, checked.
+    pub fn spectral(&self) -> Result<Option<SpectralModel<'_>>> {
+        self.streamed(SpectralModel::is_one, SpectralModel::parse)
+    }
+
+    fn streamed<'a, M>(
+        &'a self,
+        is_one: fn(&[u8]) -> bool,
+        parse: fn(&'a [u8]) -> Result<M, BlobError>,
+    ) -> Result<Option<M>> {
+        let model = is_one(self.raw()).then(|| parse(self.raw()));
         model.transpose().map_err(|error| self.refused(error))
+    }
+
+    /// Whatever separates recordings, checked.
+    pub fn separator(&self) -> Result<Separator<'_>> {
+        if let Some(room) = self.room()? {
+            return Ok(Separator::Room(room));
+        }
+        match self.spectral()? {
+            Some(model) => Ok(Separator::Spectral(model)),
+            None => self.blob().map(Separator::Points),
+        }
     }
 
     fn refused(&self, error: BlobError) -> Error {
         let remake = "copy it again, or make it again with `spikelet train` or `spikelet import`";
         match error {
+            BlobError::StreamOnly if SpectralModel::is_one(self.raw()) => {
+                let what = "a model of spectra has no points to infer: it runs on whole recordings";
+                let advice = "use `spikelet separate` (with --reference for figures) or `merge`";
+                Error::input(what, &self.name, advice)
+            }
             BlobError::StreamOnly => {
                 let what = "a spatial model has no points to infer: it runs on whole recordings";
                 let advice = "use `spikelet separate` (with --reference for figures), `inspect`, `quantize` or `export`";
@@ -96,7 +130,26 @@ impl ModelFile {
 
     /// The first bytes of the file.
     pub fn first(&self, len: usize) -> &[u8] {
-        &self.memory[self.start..][..len]
+        &self.raw()[..len]
+    }
+}
+
+/// A model that separates recordings.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Separator<'a> {
+    Points(Blob<'a>),
+    Room(SpatialModel<'a>),
+    Spectral(SpectralModel<'a>),
+}
+
+impl<'a> Separator<'a> {
+    /// The sources.
+    pub fn groups(&self) -> Groups<'a> {
+        match self {
+            Self::Points(blob) => blob.groups(),
+            Self::Room(room) => room.groups(),
+            Self::Spectral(model) => model.groups(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod earlier;
 
-use super::model_file::ModelFile;
+use super::model_file::{ModelFile, Separator};
 use super::output::{Folder, counted, print, refuse_overwriting, warn};
 use super::streaming::{self, Separated};
 use crate::data::{Points, Source, WavForm, check_wav, wav};
@@ -40,6 +40,9 @@ pub(super) struct Separate {
     /// How samples are stored; integers are cut at full scale, which is told
     #[arg(long, value_enum, value_name = "NAME", default_value = "f32")]
     format: WavForm,
+    /// By how many dB other sources are reduced, at most, with models of spectra [default: all that is found of them]
+    #[arg(long, value_name = "DB", value_parser = decibels)]
+    reduction: Option<f32>,
     /// The true sources, every channel of every file one, to print how close the result comes
     #[arg(long, value_name = "WAV", num_args = 1..)]
     reference: Vec<PathBuf>,
@@ -48,16 +51,21 @@ pub(super) struct Separate {
 impl Separate {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
-        let room = file.room()?;
-        let blob = if room.is_none() { Some(file.blob()?) } else { None };
+        let model = file.separator()?;
+        if self.reduction.is_some() && !matches!(model, Separator::Spectral(_)) {
+            let advice = "leave it away, or use a model of --transform spectrum";
+            return Err(Error::input("this model has no masks", "--reduction", advice));
+        }
         let truths = truths(&self.reference)?;
         self.check(&truths)?;
-        let (separated, groups) = match (room, blob) {
-            (Some(room), _) => (streaming::room(room, &self.model, &self.mixture)?, room.groups()),
-            (None, Some(blob)) => (streaming::separate(blob, &self.model, &self.mixture)?, blob.groups()),
-            (None, None) => return Err(Error::run("no model", self.model.display(), "report this as a bug")),
+        let separated = match model {
+            Separator::Points(blob) => streaming::separate(blob, &self.model, &self.mixture)?,
+            Separator::Room(room) => streaming::room(room, &self.model, &self.mixture)?,
+            Separator::Spectral(model) => {
+                streaming::channels(model, &self.model, &self.mixture, self.reduction)?
+            }
         };
-        let names = file_names(&groups);
+        let names = file_names(&model.groups());
         let folder = Folder::create(&self.out_dir)?;
         let inputs: Vec<&PathBuf> = [&self.mixture, &self.model].into_iter().chain(&self.reference).collect();
         for name in &names {
@@ -104,6 +112,11 @@ impl Separate {
         }
         Ok(text + "SI-SDR in dB; of the mixture that of the channel that comes closest.\n")
     }
+}
+
+fn decibels(text: &str) -> Result<f32, String> {
+    let number = text.parse().ok().filter(|db| (0.0..=100.0).contains(db));
+    number.ok_or_else(|| "give a number of dB from 0 to 100".into())
 }
 
 /// A source as it really was.

@@ -10,6 +10,7 @@ mod outputs;
 mod plan;
 mod report;
 mod room;
+mod spectrum;
 
 use super::framing::Framing;
 use super::import::build;
@@ -63,8 +64,11 @@ Voices in a room, on two to four microphones some centimetres apart, need --mode
 more than microphones (three on two; four on two is too many). Sources and microphones must stay where they are. Frames are 128 ms
 (--frame, a power of two), every quarter of it (--hop). The free energies of MODEL.json are sums of ln p(y); `spikelet separate` runs the model.
 
+With --transform spectrum a model is one source in one channel, learned from recordings of it by itself: frames of 64 ms, of which exactly
+one of --latents typical spectra is on. `spikelet merge` puts two or more of them together, `spikelet separate` takes mixtures apart.
+
 Examples: four sources from a recording with four channels; three voices from two microphones; voices in a room; 20 parts of spectra; patches of a picture; many latents on
-at once, by sampling:
+at once, by sampling; a baseline; learned selection; a voice to be told from noise; more iterations:
   spikelet train --model gsc --latents 4 recording.wav --out model.spk
   spikelet train --model gsc --latents 3 --transform mdct mixture.wav --out voices.spk
   spikelet train --model spatial --latents 2 mixture.wav --out room.spk
@@ -73,6 +77,7 @@ at once, by sampling:
   spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk
   spikelet train --model gsc --latents 10 --engine factored mixtures.npy --out baseline.spk
   spikelet train --model bsc --latents 20 --selected 8 --selection gp --kernel rbf points.npy --out parts.spk
+  spikelet train --model mca --latents 64 --transform spectrum voice.wav --out voice.spk
   spikelet train --from model.json --iterations 50 more.wav --out better.spk")]
 pub(super) struct Train {
     #[command(flatten)]
@@ -114,6 +119,10 @@ impl Train {
             return self.room();
         }
         self.spatial.refuse()?;
+        if self.framing.is_spectrum() {
+            self.plan.resolve()?;
+            return self.spectrum();
+        }
         let from = self.plan.from.as_deref().map(Model::read).transpose()?;
         match &from {
             Some(model) => self.plan.adopt(model)?,

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod checks;
+mod recordings;
 mod spatial;
 
 use crate::commands::framing::Switch;
@@ -176,6 +177,11 @@ impl Plan {
         self.latents.into()
     }
 
+    /// Most passes over the data per start.
+    pub fn iterations(&self) -> usize {
+        self.iterations.unwrap_or(100)
+    }
+
     /// How selection is learned, where it is asked for.
     fn gp(&self) -> Option<GpSelect> {
         let by_default = GpSelect::new(self.kernel.unwrap_or(KernelName::Sum));
@@ -291,7 +297,7 @@ impl Plan {
                 true => InitForm::Data,
                 false => by_default.init,
             }),
-            iterations: self.iterations.unwrap_or(100),
+            iterations: self.iterations(),
             restarts: self.restarts.map_or(if batch > 0 { 1 } else { 4 }, |starts| starts as usize),
             prefer: self.prefer,
             tolerance: match self.tolerance {

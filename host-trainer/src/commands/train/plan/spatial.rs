@@ -2,8 +2,6 @@
 
 use super::Plan;
 use crate::parameters::ModelKind;
-use crate::train::Prefer;
-use crate::train::settings::Precision;
 use crate::{Error, Result};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -121,39 +119,7 @@ impl Plan {
 
     /// H, if it is given, and iterations with all states.
     pub fn spatial(&self) -> Result<(Option<usize>, Option<usize>)> {
-        let flags = [
-            (self.from.is_some(), "--from"),
-            (self.engine.is_some(), "--engine"),
-            (self.selected.is_some(), "--selected"),
-            (self.max_active.is_some(), "--max-active"),
-            (self.sweeps.is_some(), "--sweeps"),
-            (self.chains.is_some(), "--chains"),
-            (self.extra.is_some(), "--extra"),
-            (self.no_singletons, "--no-singletons"),
-            (self.noise.is_some(), "--noise"),
-            (self.slab.is_some(), "--slab"),
-            (self.prior.is_some(), "--prior"),
-            (self.pi.is_some(), "--pi"),
-            (self.sigma2.is_some(), "--sigma2"),
-            (self.mu.is_some(), "--mu"),
-            (self.psi2.is_some(), "--psi2"),
-            (self.fix_slab, "--fix-slab"),
-            (!self.fix.is_empty(), "--fix"),
-            (self.rule.is_some(), "--rule"),
-            (self.temperature.is_some(), "--temperature"),
-            (self.parameter_noise.is_some(), "--parameter-noise"),
-            (self.cut.is_some(), "--cut"),
-            (self.whiten, "--whiten"),
-            (self.weak.is_some(), "--weak"),
-            (self.precision != Precision::F64, "--precision"),
-            (self.batch.is_some(), "--batch"),
-            (self.init.is_some(), "--init"),
-            (self.restarts.is_some(), "--restarts"),
-            (self.prefer != Prefer::FreeEnergy, "--prefer"),
-            (self.tolerance.is_some(), "--tolerance"),
-            (self.holdout.is_some(), "--holdout"),
-        ];
-        if let Some((_, flag)) = flags.iter().find(|(given, _)| *given) {
+        if let Some(flag) = self.given_for_points() {
             let what = "spatial models have no such setting";
             return Err(Error::input(what, flag, "leave it away for --model spatial"));
         }

@@ -1,0 +1,114 @@
+//! Learned sources take their mixture apart; EM never lowers the likelihood; what is written is what is read.
+
+use super::*;
+use crate::metrics::si_sdr_db;
+use crate::streaming::separate_channel;
+use spikelet::SpectralModel;
+use spikelet::rng::Rng;
+
+/// Tones of one of several notes each, with harmonics; notes last 0.1 s.
+fn notes(pitches: &[f64], samples: usize, seed: u64) -> Vec<f64> {
+    let mut rng = Rng::new(seed);
+    let (mut pitch, mut phase) = (pitches[0], 0.0);
+    (0..samples)
+        .map(|t| {
+            if t % 800 == 0 {
+                pitch = pitches[(rng.uniform::<f64>() * pitches.len() as f64) as usize % pitches.len()];
+            }
+            phase += std::f64::consts::TAU * pitch / 8000.0;
+            (1..6).map(|k| (f64::from(k) * phase).sin() / f64::from(k)).sum::<f64>()
+                + 0.02 * rng.normal::<f64>()
+        })
+        .collect()
+}
+
+fn source(pitches: &[f64], geometry: &Geometry, threads: usize) -> Learned {
+    let settings = Settings { latents: 12, iterations: 30, copies: Some(false), seed: 3, threads };
+    learn(&[notes(pitches, 32_000, 1)], geometry, &settings, |_, _| {}).unwrap()
+}
+
+/// Bytes where the core can read them.
+fn aligned(bytes: &[u8]) -> (Vec<u8>, usize) {
+    let mut memory = vec![0; bytes.len() + 8];
+    let offset = memory.as_ptr().align_offset(8);
+    memory[offset..][..bytes.len()].copy_from_slice(bytes);
+    (memory, offset)
+}
+
+const LOW: [f64; 3] = [110.0, 147.0, 196.0];
+const HIGH: [f64; 3] = [523.0, 740.0, 988.0];
+
+#[test]
+fn sources_come_apart() {
+    for is_half in [false, true] {
+        let geometry = Geometry::new(8000, is_half);
+        let parts = [&LOW, &HIGH].map(|pitches| Parts::of(&source(pitches, &geometry, 1), &geometry));
+        let merged = Parts::merge(&parts, vec!["low".into(), "high".into()]).unwrap();
+        // Ten times as quiet as what was learned, and the second 6 dB below the first.
+        let truths = [notes(&LOW, 24_000, 7), notes(&HIGH, 24_000, 8)];
+        let mixture: Vec<f32> =
+            truths[0].iter().zip(&truths[1]).map(|(a, b)| (0.1 * a + 0.05 * b) as f32).collect();
+        for encoding in [Encoding::F32, Encoding::I8] {
+            let (memory, offset) = aligned(&merged.bytes(encoding, "test").unwrap());
+            let model = SpectralModel::parse(&memory[offset..]).unwrap();
+            let found = separate_channel(model, &mixture, None, |_| {}).unwrap();
+            for (truth, found) in truths.iter().zip(&found) {
+                let found: Vec<f64> = found.iter().map(|&x| f64::from(x)).collect();
+                let db = si_sdr_db(&found, truth).unwrap();
+                assert!(db > 9.0, "{db:.1} dB, half {is_half}, {encoding:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let geometry = Geometry::new(8000, false);
+    let parts = Parts::of(&source(&LOW, &geometry, 1), &geometry);
+    let merged = Parts::merge(&[parts.clone(), parts.clone()], vec!["a".into(), "b".into()]).unwrap();
+    for whole in [&parts, &merged] {
+        let (memory, offset) = aligned(&whole.bytes(Encoding::F32, "test").unwrap());
+        let model = SpectralModel::parse(&memory[offset..]).unwrap();
+        assert_eq!(Parts::read(&model), *whole);
+        assert_eq!(model.provenance(), "test");
+    }
+    assert!(Parts::merge(&vec![parts; 5], vec!["x".into(); 5]).is_err());
+}
+
+#[test]
+fn em_rises_whatever_the_threads() {
+    let geometry = Geometry::new(8000, false);
+    let [one, three] = [1, 3].map(|threads| source(&HIGH, &geometry, threads));
+    assert_eq!(one.mixture.means, three.mixture.means);
+    assert_eq!(one.mixture.history, three.mixture.history);
+    assert!(one.mixture.history.len() > 2);
+    for pair in one.mixture.history.windows(2) {
+        // Means are rounded to single precision.
+        assert!(pair[1] > pair[0] - 1e-6 * pair[0].abs(), "{pair:?}");
+    }
+    let total: f64 = one.mixture.prior.iter().sum();
+    assert!((total - 1.0).abs() < 1e-9);
+    for row in one.transitions.chunks(12) {
+        assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn gains_have_mean_power_one() {
+    for sources in 2..5 {
+        for gains in gains(sources, &[-10.0, 0.0, 7.0]).chunks(sources) {
+            let power: f32 = gains.iter().map(|g| g * g).sum();
+            assert!((power - sources as f32).abs() < 1e-5);
+        }
+    }
+}
+
+#[test]
+fn silence_and_too_little_are_refused() {
+    let geometry = Geometry::new(8000, false);
+    let settings = Settings { latents: 12, iterations: 5, copies: None, seed: 1, threads: 1 };
+    let fails =
+        |samples: Vec<f64>| learn(&[samples], &geometry, &settings, |_, _| {}).unwrap_err().to_string();
+    assert!(fails(vec![0.0; 20_000]).contains("silent"));
+    assert!(fails(notes(&LOW, 1000, 1)).contains("frames cannot teach 12 latents"));
+}

@@ -1,0 +1,141 @@
+//! Sources in one channel: `train --transform spectrum`, `merge`, `separate`.
+
+use super::Desk;
+use spikelet_trainer::data::{Points, write_wav};
+use std::f64::consts::TAU;
+use std::fs;
+
+const SAMPLES: usize = 24_000;
+
+/// Notes of 0.1 s with harmonics; which of three follows which depends on `turn`.
+fn notes(pitches: [f64; 3], turn: usize) -> Vec<f32> {
+    let mut phase = 0.0;
+    let sample = |t: usize| {
+        phase += TAU * pitches[(t / 800 * turn + t / 5600) % 3] / 8000.0;
+        (1..6).map(|k| (f64::from(k) * phase).sin() / f64::from(k)).sum::<f64>() as f32 * 0.2
+    };
+    (0..SAMPLES).map(sample).collect()
+}
+
+fn wav(desk: &Desk, name: &str, channels: usize, rate: u32, samples: &[f32]) {
+    write_wav(desk.path(name), rate, channels, samples).unwrap();
+}
+
+/// Recordings of two sources, others of both, and their sum.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    let (low, high) = ([110.0, 147.0, 196.0], [523.0, 740.0, 988.0]);
+    wav(&desk, "low.wav", 1, 8000, &notes(low, 1));
+    wav(&desk, "high.wav", 1, 8000, &notes(high, 2));
+    let (a, b) = (notes(low, 2), notes(high, 1));
+    wav(&desk, "a.wav", 1, 8000, &a);
+    wav(&desk, "b.wav", 1, 8000, &b);
+    let sum: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + 0.5 * b).collect();
+    wav(&desk, "mix.wav", 1, 8000, &sum);
+    desk
+}
+
+const TRAIN: &str = "train --model mca --transform spectrum --latents 10 --iterations 15";
+
+fn bad(desk: &Desk, line: &str) -> String {
+    let before = desk.content();
+    let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(2), "{line}");
+    assert!(desk.content() == before, "{line} left something behind");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn two_sources_come_apart_from_one_channel() {
+    let desk = desk();
+    let text = desk.good(&format!("{TRAIN} low.wav --out low.spk"));
+    assert!(text.starts_with("low.spk: a source of 10 latents from "), "{text}");
+    desk.good(&format!("{TRAIN} --copies on high.wav --out high.spk"));
+    let told: serde_json::Value = serde_json::from_slice(&fs::read(desk.path("high.json")).unwrap()).unwrap();
+    assert_eq!(told["settings"]["copies"], true);
+    assert_eq!(told["parameters"]["w"].as_array().unwrap().len(), 96);
+    assert_eq!(told["parameters"]["pi"].as_array().unwrap().len(), 10);
+    assert!(told["history"][1]["free_energy"].as_f64() > told["history"][0]["free_energy"].as_f64());
+    desk.good("merge low.spk high.spk --names low,high --out both.spk");
+    desk.good("merge low.spk high.spk --names low,high --encoding i8 --out small.spk");
+    let len = |name: &str| fs::metadata(desk.path(name)).unwrap().len();
+    assert!(len("small.spk") < len("both.spk"));
+    for model in ["both.spk", "small.spk"] {
+        let text = desk.good(&format!("separate {model} mix.wav --out-dir out --reference a.wav b.wav"));
+        let figures: Vec<f64> = text
+            .lines()
+            .filter(|line| line.contains(".wav "))
+            .filter_map(|line| line.split_whitespace().last()?.parse().ok())
+            .collect();
+        assert!(figures.len() == 2 && figures.iter().all(|&db| db > 8.0), "{model}: {text}");
+    }
+    // Parts add up to the mixture; with no reduction each is the mixture.
+    let read = |name: &str| Points::read(desk.path(name)).unwrap().values;
+    let close = |x: f64, y: f64| (x - y).abs() < 1e-5;
+    let (low, high, mix) = (read("out/low.wav"), read("out/high.wav"), read("mix.wav"));
+    assert!((0..SAMPLES).all(|t| close(low[t] + high[t], mix[t])));
+    desk.good("separate both.spk mix.wav --out-dir same --reduction 0");
+    assert!(read("same/low.wav").iter().zip(&mix).all(|(x, y)| close(*x, *y)));
+    // The same command gives the same bits.
+    let first = fs::read(desk.path("low.spk")).unwrap();
+    desk.good(&format!("{TRAIN} --threads 3 low.wav --out low.spk"));
+    assert_eq!(fs::read(desk.path("low.spk")).unwrap(), first);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let desk = desk();
+    wav(&desk, "stereo.wav", 2, 8000, &notes([110.0; 3], 1));
+    wav(&desk, "fast.wav", 1, 16_000, &notes([110.0; 3], 1));
+    wav(&desk, "silent.wav", 1, 8000, &[0.0; 9000]);
+    wav(&desk, "short.wav", 1, 8000, &notes([110.0; 3], 1)[..600]);
+    for (line, what) in [
+        ("train --model gsc --transform spectrum --latents 4 low.wav --out x.spk", "use --model mca"),
+        ("train --model mca --transform spectrum --latents 300 low.wav --out x.spk", "choose at most 256"),
+        ("train --model mca --transform spectrum --latents 4 --selected 2 low.wav --out x.spk", "--selected"),
+        (
+            "train --model mca --transform spectrum --latents 4 --hop 100 low.wav --out x.spk",
+            "choose 128 or 256",
+        ),
+        ("train --model mca --transform spectrum --latents 4 stereo.wav --out x.spk", "2 channels"),
+        ("train --model mca --transform spectrum --latents 4 low.wav fast.wav --out x.spk", "resample it"),
+        ("train --model mca --transform spectrum --latents 4 silent.wav --out x.spk", "silent"),
+        ("train --model mca --transform spectrum --latents 64 short.wav --out x.spk", "give longer ones"),
+        ("train --model mca --latents 4 --copies on low.wav --out x.spk", "--copies"),
+        ("train --model gsc --latents 4 --hop 64 low.wav --out x.spk", "there are no windows: --hop"),
+        ("train --model spatial --latents 2 --copies on stereo.wav --out x.spk", "--copies"),
+        ("train --model mca --transform spectrum --bins 64 --latents 4 low.wav --out x.spk", "--bins"),
+        (
+            "train --model mca --transform spectrum --states subsets --latents 4 low.wav --out x.spk",
+            "--states",
+        ),
+    ] {
+        let text = bad(&desk, line);
+        assert!(text.starts_with("error: ") && text.contains(what), "{line}: {text}");
+    }
+    desk.good(&format!("{TRAIN} low.wav --out low.spk"));
+    desk.good(&format!("{TRAIN} --hop 256 high.wav --out half.spk"));
+    desk.good(&format!("{TRAIN} fast.wav --out fast.spk"));
+    desk.good("train --model gsc --latents 2 --frame 16 --iterations 2 stereo.wav --out other.spk");
+    for (line, what) in [
+        ("merge low.spk half.spk --out x.spk", "another --hop"),
+        ("merge low.spk fast.spk --out x.spk", "another rate"),
+        ("merge low.spk other.spk --out x.spk", "train all with --transform spectrum"),
+        ("merge low.spk low.spk --names a,a --out x.spk", "these are no groups"),
+        ("merge low.spk low.spk --names a,b --selected 3 --out x.spk", "leave them away"),
+        ("merge other.spk other.spk --names a,b --encoding i8 --out x.spk", "use `spikelet quantize`"),
+        ("separate low.spk mix.wav --out-dir x", "one source only"),
+        ("infer low.spk mix.wav --out-dir x", "use `spikelet separate`"),
+        ("separate other.spk stereo.wav --out-dir x --reduction 10", "no masks"),
+    ] {
+        let text = bad(&desk, line);
+        assert!(text.starts_with("error: ") && text.contains(what), "{line}: {text}");
+    }
+    desk.good("merge low.spk low.spk --names a,b --out two.spk");
+    assert!(bad(&desk, "separate two.spk mix.wav --out-dir x --reduction=-3").contains("0 to 100"));
+    assert!(bad(&desk, "merge two.spk low.spk --names a,b --out x.spk").contains("several sources already"));
+    // Another rate is warned of, as for every model.
+    let output = desk.run(&["separate", "two.spk", "fast.wav", "--out-dir", "fast"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && text.contains("the model was trained at 8000: resample"), "{text}");
+}

@@ -1,0 +1,431 @@
+//! A model of sources in one channel as it lies in flash.
+
+use super::bands::Band;
+use crate::blob::bytes::{floats, u8_at, u32_at};
+use crate::blob::frame::{Form, Frame};
+use crate::blob::groups::Groups;
+use crate::blob::{SPECTRAL, Sections, whole};
+use crate::error::{BlobError, ModelError};
+use crate::numeric::slices::{at, row, span};
+
+/// Most sources.
+pub const MOST_SOURCES: usize = 4;
+/// Most latents of a source.
+pub const MOST_LATENTS: usize = 256;
+/// Most bands.
+pub const MOST_BANDS: usize = 256;
+/// Most vectors of gains.
+pub const MOST_FILTERS: usize = 9;
+/// Power of byte 0 in `MASK`.
+pub const MASK_BASE: f64 = 1e-5;
+/// Powers of ten from one byte to the next.
+pub const MASK_STEP: f64 = 0.0375;
+
+/// Entries of a row of `MASK`: `single` bins have one each, above it two share one.
+pub const fn mask_len(bins: usize, single: usize) -> usize {
+    let single = if single < bins { single } else { bins };
+    single + (bins - single).div_ceil(2)
+}
+
+/// W.
+#[derive(Clone, Copy, Debug)]
+enum Rows<'a> {
+    Float(&'a [f32]),
+    Byte(&'a [u8]),
+}
+
+/// One group of latents.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Source {
+    /// Its first latent.
+    pub first: usize,
+    /// How many it has.
+    pub latents: usize,
+    pub sigma: f32,
+    /// Mean power of the recordings it was learned from.
+    pub power: f32,
+}
+
+/// A checked model of two or more sources in one channel; borrowed from the blob.
+#[derive(Clone, Copy, Debug)]
+pub struct SpectralModel<'a> {
+    bands: &'a [[f32; 4]],
+    latents: usize,
+    length: usize,
+    hop: usize,
+    rate: u32,
+    floor: f32,
+    power: f32,
+    persistence: f32,
+    successors: usize,
+    single: usize,
+    scale: f32,
+    sources: [Source; MOST_SOURCES],
+    count: usize,
+    gains: &'a [f32],
+    rows: Rows<'a>,
+    masks: &'a [u8],
+    prior: &'a [f32],
+    next: &'a [u8],
+    groups: Groups<'a>,
+    provenance: &'a str,
+    byte_len: usize,
+}
+
+fn range(field: &'static str, index: usize) -> BlobError {
+    BlobError::Model(ModelError::Range { field, index })
+}
+
+fn length(field: &'static str, expected: usize, found: usize) -> Result<(), BlobError> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(BlobError::Model(ModelError::Length { field, expected, found }))
+}
+
+impl<'a> SpectralModel<'a> {
+    /// Whether bytes look like such a model; nothing of it is checked.
+    pub fn is_one(bytes: &[u8]) -> bool {
+        bytes.starts_with(&crate::blob::MAGIC) && u8_at(bytes, 16) == SPECTRAL
+    }
+
+    /// Checks all of `bytes`, once.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, BlobError> {
+        let bytes = whole(bytes)?;
+        if u8_at(bytes, 16) != SPECTRAL {
+            return Err(BlobError::Unknown { field: "kind", value: u8_at(bytes, 16) });
+        }
+        if let Some(offset) = (18..24).chain(32..40).chain(44..48).find(|&offset| u8_at(bytes, offset) != 0) {
+            return Err(BlobError::Unknown { field: "header", value: u8_at(bytes, offset) });
+        }
+        let (dims, latents) = (u32_at(bytes, 24) as usize, u32_at(bytes, 28) as usize);
+        if !(1..=MOST_BANDS).contains(&dims) {
+            return Err(range("dims", 0));
+        }
+        if !(1..=MOST_SOURCES * MOST_LATENTS).contains(&latents) {
+            return Err(range("latents", 0));
+        }
+        let known = ["SPEC", "SRCS", "GAIN", "BAND", "CODE", "MASK", "PRIO", "NEXT"];
+        let sections = Sections::new(bytes, &known)?;
+        let section = |tag: &'static str| sections.find(tag).ok_or(BlobError::MissingSection { tag });
+        let frame = Frame::parse(section("fram")?, 1)?;
+        let Form::Fourier { length: frame_length, hop } = frame.form else {
+            return Err(BlobError::Model(ModelError::Unfit { field: "frame" }));
+        };
+        let spec = section("SPEC")?;
+        if spec.len() != 24 {
+            return Err(BlobError::SectionLength { tag: "SPEC" });
+        }
+        let number = |bytes: &[u8], offset| f32::from_bits(u32_at(bytes, offset));
+        let (mut sources, mut count, mut first) = ([Source::default(); MOST_SOURCES], 0, 0);
+        let srcs = section("SRCS")?;
+        if srcs.len() > 12 * MOST_SOURCES || srcs.is_empty() || !srcs.len().is_multiple_of(12) {
+            return Err(BlobError::SectionLength { tag: "SRCS" });
+        }
+        for (slot, bytes) in sources.iter_mut().zip(srcs.chunks_exact(12)) {
+            let latents = u32_at(bytes, 0) as usize;
+            *slot = Source { first, latents, sigma: number(bytes, 4), power: number(bytes, 8) };
+            if !(1..=MOST_LATENTS).contains(&latents) {
+                return Err(range("latents", count));
+            }
+            if !(1e-3..=1e3).contains(&slot.sigma) {
+                return Err(range("sigma", count));
+            }
+            if !(1e-12..=1e12).contains(&slot.power) {
+                return Err(range("level", count));
+            }
+            first += latents;
+            count += 1;
+        }
+        length("latents", latents, first)?;
+        let content = section("CODE")?;
+        let scale = number(spec, 20);
+        let (rows, width) = match u8_at(bytes, 17) {
+            0 if scale == 0.0 => (Rows::Float(sections.floats("CODE")?), 4),
+            2 if scale > 0.0 && scale <= 1.0 => (Rows::Byte(content), 1),
+            0 | 2 => return Err(range("scale", 0)),
+            value => return Err(BlobError::Unknown { field: "encoding", value }),
+        };
+        let text = sections.find("prov").unwrap_or(&[]);
+        let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
+        let groups = match sections.find("grps") {
+            Some(bytes) => Groups::parse(bytes, latents)?,
+            None if count == 1 => Groups::unnamed(latents, true),
+            None => return Err(BlobError::MissingSection { tag: "grps" }),
+        };
+        let model = Self {
+            bands: sections.floats("BAND")?.as_chunks().0,
+            latents,
+            length: frame_length as usize,
+            hop: hop as usize,
+            rate: frame.rate,
+            floor: number(spec, 0),
+            power: number(spec, 4),
+            persistence: number(spec, 8),
+            successors: u32_at(spec, 12) as usize,
+            single: u32_at(spec, 16) as usize,
+            scale,
+            sources,
+            count,
+            gains: floats(section("GAIN")?).ok_or(BlobError::SectionLength { tag: "GAIN" })?,
+            rows,
+            masks: section("MASK")?,
+            prior: sections.floats("PRIO")?,
+            next: section("NEXT")?,
+            groups,
+            provenance,
+            byte_len: bytes.len(),
+        };
+        length("bands", 4 * dims, sections.floats("BAND")?.len())?;
+        length("states", latents * dims * width, content.len())?;
+        model.check()?;
+        Ok(model)
+    }
+
+    /// Sizes that agree and numbers within ranges in which nothing overflows.
+    fn check(&self) -> Result<(), BlobError> {
+        if !(1e-4..=1.0).contains(&self.floor) {
+            return Err(range("floor", 0));
+        }
+        if !(0.05..=1.0).contains(&self.power) {
+            return Err(range("compression", 0));
+        }
+        if !(0.0..=0.99).contains(&self.persistence) {
+            return Err(range("persistence", 0));
+        }
+        if self.successors > MOST_LATENTS || self.single > self.bins() {
+            return Err(range("sizes", 0));
+        }
+        length("masks", self.latents * self.mask_len(), self.masks.len())?;
+        length("prior", self.latents, self.prior.len())?;
+        length("successors", self.latents * self.successors * 2, self.next.len())?;
+        let filters = self.filters();
+        if !(1..=MOST_FILTERS).contains(&filters) || filters * self.count != self.gains.len() {
+            return Err(range("gains", 0));
+        }
+        if let Some(i) = self.gains.iter().position(|gain| !(1e-3..=1e3).contains(gain)) {
+            return Err(range("gains", i));
+        }
+        for (d, &[lo, rise, hi, fall]) in self.bands.iter().enumerate() {
+            let is_placed = lo >= -1.0 && lo < hi && hi <= self.bins() as f32;
+            if !is_placed || !(1e-6..=1e3).contains(&rise) || !(1e-6..=1e3).contains(&fall) {
+                return Err(range("bands", d));
+            }
+        }
+        if let Rows::Float(rows) = self.rows
+            && let Some(i) = rows.iter().position(|w| !(0.0..=1e3).contains(w))
+        {
+            return Err(range("states", i));
+        }
+        if let Some(i) = self.prior.iter().position(|p| !(1e-6..=1.0).contains(p)) {
+            return Err(range("prior", i));
+        }
+        for source in self.sources() {
+            for latent in source.first..source.first + source.latents {
+                let row = self.next(latent);
+                let mut total = 0;
+                row.iter().for_each(|&[_, probability]| total += u32::from(probability));
+                if total > 255 || row.iter().any(|&[latent, _]| usize::from(latent) >= source.latents) {
+                    return Err(range("successors", latent));
+                }
+                let group = self.groups.of(source.first);
+                if self.count > 1 && self.groups.of(latent) != group {
+                    return Err(BlobError::Model(ModelError::Unfit { field: "groups" }));
+                }
+            }
+        }
+        let is_in_order =
+            self.sources().iter().enumerate().all(|(g, source)| self.groups.of(source.first) == g);
+        if self.groups.len() != self.count || !is_in_order {
+            return Err(BlobError::Model(ModelError::Unfit { field: "groups" }));
+        }
+        Ok(())
+    }
+
+    pub(super) fn sources(&self) -> &[Source] {
+        span(&self.sources, 0, self.count)
+    }
+
+    /// Writes W of a latent times g^p.
+    #[inline]
+    pub(super) fn row(&self, latent: usize, gain: f32, to: &mut [f32]) {
+        let dims = self.dims();
+        match self.rows {
+            Rows::Float(rows) => {
+                for (to, &w) in to.iter_mut().zip(span(rows, latent * dims, dims)) {
+                    *to = w * gain;
+                }
+            }
+            Rows::Byte(rows) => {
+                let gain = gain * self.scale;
+                for (to, &w) in to.iter_mut().zip(span(rows, latent * dims, dims)) {
+                    *to = f32::from(w) * gain;
+                }
+            }
+        }
+    }
+
+    /// U of a latent.
+    #[inline]
+    pub(super) fn mask(&self, latent: usize) -> &'a [u8] {
+        span(self.masks, latent * self.mask_len(), self.mask_len())
+    }
+
+    /// Successors of a latent, and their probabilities.
+    #[inline]
+    pub(super) fn next(&self, latent: usize) -> &'a [[u8; 2]] {
+        span(self.next, 2 * latent * self.successors, 2 * self.successors).as_chunks().0
+    }
+
+    #[inline]
+    pub(super) fn prior(&self, latent: usize) -> f32 {
+        at(self.prior, latent)
+    }
+
+    /// g of a filter for a group.
+    #[inline]
+    pub(super) fn gain(&self, filter: usize, group: usize) -> f32 {
+        at(self.gains, filter * self.count + group)
+    }
+
+    /// P_d.
+    #[inline]
+    pub fn band(&self, d: usize) -> Band {
+        let [lo, rise, hi, fall] = row(self.bands, d);
+        Band { lo, rise, hi, fall }
+    }
+
+    /// W of a latent, as inference sees it, in D numbers.
+    pub fn spectrum(&self, latent: usize, to: &mut [f32]) {
+        self.row(latent, 1.0, to);
+    }
+
+    /// The bytes of U.
+    pub fn masks(&self) -> &'a [u8] {
+        self.masks
+    }
+
+    /// The bytes of T.
+    pub fn transitions(&self) -> &'a [u8] {
+        self.next
+    }
+
+    /// Prior probabilities.
+    pub fn priors(&self) -> &'a [f32] {
+        self.prior
+    }
+
+    /// Number of latents of a group, its sigma, and the mean power of what it was learned from.
+    pub fn source(&self, group: usize) -> Option<(usize, f32, f32)> {
+        self.sources().get(group).map(|source| (source.latents, source.sigma, source.power))
+    }
+
+    /// sigma^2, of all groups.
+    pub fn variance(&self) -> f32 {
+        let mut sum = 0.0;
+        self.sources().iter().for_each(|source| sum += source.sigma * source.sigma);
+        sum / self.count.max(1) as f32
+    }
+
+    /// Mean power of a mixture of what the groups were learned from.
+    pub fn level(&self) -> f32 {
+        let mut sum = 0.0;
+        self.sources().iter().for_each(|source| sum += source.power);
+        sum
+    }
+
+    /// D, bands.
+    pub fn dims(&self) -> usize {
+        self.bands.len()
+    }
+
+    /// H, latents of all groups.
+    pub fn latents(&self) -> usize {
+        self.latents
+    }
+
+    /// G.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Vectors of gains.
+    pub fn filters(&self) -> usize {
+        self.gains.len().checked_div(self.count).unwrap_or_default()
+    }
+
+    /// The gains of all filters, G each.
+    pub fn gains(&self) -> &'a [f32] {
+        self.gains
+    }
+
+    /// L, samples of a frame.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// K, samples from one frame to the next.
+    pub fn hop(&self) -> usize {
+        self.hop
+    }
+
+    /// Bins of a frame, L/2 + 1.
+    pub fn bins(&self) -> usize {
+        self.length / 2 + 1
+    }
+
+    /// Bins that have an entry in a row of U each.
+    pub fn single(&self) -> usize {
+        self.single
+    }
+
+    /// Entries of a row of U.
+    pub fn mask_len(&self) -> usize {
+        mask_len(self.bins(), self.single)
+    }
+
+    /// R.
+    pub fn successors(&self) -> usize {
+        self.successors
+    }
+
+    /// Samples per second, 0 when unknown.
+    pub fn rate(&self) -> u32 {
+        self.rate
+    }
+
+    /// The floor of amplitudes.
+    pub fn floor(&self) -> f32 {
+        self.floor
+    }
+
+    /// p, the exponent of the compression.
+    pub fn compression(&self) -> f32 {
+        self.power
+    }
+
+    /// lambda.
+    pub fn persistence(&self) -> f32 {
+        self.persistence
+    }
+
+    /// Whether W is stored in bytes.
+    pub fn is_integer(&self) -> bool {
+        matches!(self.rows, Rows::Byte(_))
+    }
+
+    /// Names of sources.
+    pub fn groups(&self) -> Groups<'a> {
+        self.groups
+    }
+
+    /// Where the model came from.
+    pub fn provenance(&self) -> &'a str {
+        self.provenance
+    }
+
+    /// Length in bytes.
+    pub fn byte_len(&self) -> usize {
+        self.byte_len
+    }
+}
