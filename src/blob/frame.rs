@@ -116,7 +116,10 @@ impl Frame {
             }
             Form::Fourier { length, hop } => {
                 let is_possible = length.is_power_of_two() && Form::FOURIER_LENGTHS.contains(&length);
-                is_possible && [2, 4, 8].iter().any(|part| hop == length / part) && u8_at(bytes, 1) == 0
+                is_possible
+                    && matches!(length.checked_div(hop), Some(2 | 4 | 8))
+                    && hop.is_power_of_two()
+                    && u8_at(bytes, 1) == 0
             }
         };
         let centred = u8_at(bytes, 1);

@@ -114,6 +114,7 @@ fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<()
     Ok(())
 }
 
+#[inline(never)] // its buffers would be on everyone's stack
 fn measure_stream(
     recording: &Recording,
     blob: Blob<'static>,
@@ -138,6 +139,7 @@ fn measure_stream(
     Ok(())
 }
 
+#[inline(never)] // its buffers would be on everyone's stack
 fn measure_room(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<(), &'static CStr> {
     let model = SpatialModel::parse(recording.blob).map_err(|_| c"blob refused")?;
     let mut stream = SpatialStream::new(model, arena).map_err(|_| c"ARENA_LEN is too small")?;
