@@ -257,7 +257,8 @@ fn integers_search_loud_samples_as_floats_do() {
         let allowed = [2e-3, 4e-3, 0.01, 0.3 + 1e-6 * energy];
         others += u32::from(found.iter().zip(allowed).any(|(&found, allowed)| !(found < allowed)));
     }
-    assert!(others * 25 < loud, "{others} of {loud}");
+    // Three runs, as under Miri, say nothing about a rate.
+    assert!(cfg!(miri) || others * 25 < loud, "{others} of {loud}");
 }
 
 /// Whatever numbers pass the checks: results, or an error.
