@@ -214,12 +214,12 @@ pub enum BlobError {
     /// A section the model cannot do without.
     MissingSection {
         /// Its tag.
-        tag: &'static str,
+        tag: [u8; 4],
     },
     /// The length of a section is not a whole number of numbers.
     SectionLength {
         /// Its tag.
-        tag: &'static str,
+        tag: [u8; 4],
     },
     /// The parameters do not make a model.
     Model(ModelError),
@@ -227,7 +227,6 @@ pub enum BlobError {
 
 impl fmt::Display for BlobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |tag: &[u8; 4]| tag.map(|byte| if byte.is_ascii_graphic() { byte as char } else { '?' });
         match *self {
             Self::Truncated { needed, found } => write!(f, "{found} bytes where {needed} are needed"),
             Self::Misaligned => write!(f, "the blob does not start on an 8-byte boundary"),
@@ -240,23 +239,24 @@ impl fmt::Display for BlobError {
             Self::Unknown { field, value } => write!(f, "{field} {value} is not known"),
             Self::StreamOnly => write!(f, "a model that only separates streams"),
             Self::SectionTable { count } => write!(f, "a table of {count} sections does not fit"),
-            Self::Section { ref tag } => {
-                let [a, b, c, d] = text(tag);
-                write!(f, "section {a}{b}{c}{d} is damaged")
-            }
-            Self::DuplicateSection { ref tag } => {
-                let [a, b, c, d] = text(tag);
-                write!(f, "section {a}{b}{c}{d} occurs twice")
-            }
-            Self::UnknownSection { ref tag } => {
-                let [a, b, c, d] = text(tag);
-                write!(f, "section {a}{b}{c}{d} is not known")
-            }
-            Self::MissingSection { tag } => write!(f, "section {tag} is missing"),
-            Self::SectionLength { tag } => write!(f, "section {tag} does not hold whole numbers"),
+            Self::Section { tag } => write!(f, "section {} is damaged", Tag(tag)),
+            Self::DuplicateSection { tag } => write!(f, "section {} occurs twice", Tag(tag)),
+            Self::UnknownSection { tag } => write!(f, "section {} is not known", Tag(tag)),
+            Self::MissingSection { tag } => write!(f, "section {} is missing", Tag(tag)),
+            Self::SectionLength { tag } => write!(f, "section {} does not hold whole numbers", Tag(tag)),
             Self::Model(error) => error.fmt(f),
         }
     }
 }
 
 impl core::error::Error for BlobError {}
+
+/// A tag as text; bytes that are not printable as question marks.
+struct Tag([u8; 4]);
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let printable = |byte: u8| if byte.is_ascii_graphic() { char::from(byte) } else { '?' };
+        self.0.iter().try_for_each(|&byte| write!(f, "{}", printable(byte)))
+    }
+}

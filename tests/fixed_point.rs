@@ -370,7 +370,7 @@ fn hostile_numbers_are_refused() {
     short[entry + 8..entry + 12].copy_from_slice(&116u32.to_le_bytes());
     let crc = spikelet::blob::crc32(&short[16..]).to_le_bytes();
     short[12..16].copy_from_slice(&crc);
-    for (bytes, expected) in [(bytes, None), (short, Some(BlobError::SectionLength { tag: "FIXD" }))] {
+    for (bytes, expected) in [(bytes, None), (short, Some(BlobError::SectionLength { tag: *b"FIXD" }))] {
         let mut memory = vec![0; bytes.len() + 8];
         let start = memory.as_ptr().align_offset(8);
         memory[start..start + bytes.len()].copy_from_slice(&bytes);

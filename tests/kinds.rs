@@ -262,9 +262,9 @@ fn blobs_whose_parts_do_not_go_together_are_refused() {
     assert_eq!(with(&bsc, 18, 4), unknown("selection", 4));
     let unfit = |field| Some(BlobError::Model(ModelError::Unfit { field }));
     assert_eq!(with(&bsc, 18, 3), unfit("selection"));
-    assert_eq!(with(&bsc, 18, 1), Some(BlobError::MissingSection { tag: "SELP" }));
-    assert_eq!(with(&bsc, 21, 1), Some(BlobError::MissingSection { tag: "STAT" }));
-    assert_eq!(with(&mca, 18, 2), Some(BlobError::MissingSection { tag: "SELO" }));
+    assert_eq!(with(&bsc, 18, 1), Some(BlobError::MissingSection { tag: *b"SELP" }));
+    assert_eq!(with(&bsc, 21, 1), Some(BlobError::MissingSection { tag: *b"STAT" }));
+    assert_eq!(with(&mca, 18, 2), Some(BlobError::MissingSection { tag: *b"SELO" }));
     assert_eq!(with(&mca, 19, 2), unfit("noise"));
     // The sign of the first number of the dictionary, which follows the table of sections.
     let dictionary = 48 + 16 * usize::from(mca[40]);

@@ -45,7 +45,7 @@ pub(crate) fn fixed_latents(bytes: &[u8]) -> Result<&[FixedLatent], BlobError> {
     let (before, latents, after) = unsafe { bytes.align_to::<FixedLatent>() };
     match before.is_empty() && after.is_empty() {
         true => Ok(latents),
-        false => Err(BlobError::SectionLength { tag: "FIXD" }),
+        false => Err(BlobError::SectionLength { tag: *b"FIXD" }),
     }
 }
 

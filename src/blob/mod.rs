@@ -159,112 +159,75 @@ impl<'a> Blob<'a> {
             return Err(if features.is_empty() { BlobError::StreamOnly } else { left_out });
         }
         let kind = Kind::of_code(code).ok_or(BlobError::Unknown { field: "kind", value: code })?;
-        let width = match u8_at(bytes, 17) {
-            0 => None,
-            1 => Some(Width::I16),
-            2 => Some(Width::I8),
-            value => return Err(BlobError::Unknown { field: "encoding", value }),
-        };
-        if u8_at(bytes, 22) > 1 {
-            return Err(BlobError::Unknown { field: "singletons", value: u8_at(bytes, 22) });
+        for (field, offset, most) in CODES {
+            let value = u8_at(bytes, usize::from(offset));
+            if value > most {
+                return Err(BlobError::Unknown { field, value });
+            }
         }
-        let slab = match (u8_at(bytes, 20), kind.has_slab()) {
-            (0, true) => Slab::Unit,
-            (1, true) => Slab::Diagonal,
-            (2, true) if kind == Kind::Gsc => Slab::Full,
-            (3, false) => Slab::None,
-            (value, _) => return Err(BlobError::Unknown { field: "slab", value }),
+        let (slab, states) = (u8_at(bytes, 20), u8_at(bytes, 21));
+        if (slab == Slab::None as u8) == kind.has_slab() || slab == Slab::Full as u8 && kind != Kind::Gsc {
+            return Err(BlobError::Unknown { field: "slab", value: slab });
+        }
+        if slab == Slab::Full as u8 && states != 1 {
+            return Err(BlobError::Unknown { field: "states", value: states });
+        }
+        let slab = match slab {
+            0 => Slab::Unit,
+            1 => Slab::Diagonal,
+            2 => Slab::Full,
+            _ => Slab::None,
         };
         let sections = Sections::new(bytes, &KNOWN)?;
-        let floats = |tag: &'static str| sections.floats(tag);
-        let noise = match u8_at(bytes, 19) {
-            0 => match floats("NOIS")? {
-                &[precision] => Noise::Shared(precision),
-                other => {
-                    let (field, expected, found) = ("noise", 1, other.len());
-                    return Err(BlobError::Model(ModelError::Length { field, expected, found }));
-                }
+        let mut model = Model {
+            shape: Shape {
+                kind,
+                dims: u32_at(bytes, 24) as usize,
+                latents: u32_at(bytes, 28) as usize,
+                selected: usize::from(u16_at(bytes, 32)),
+                max_active: usize::from(u16_at(bytes, 34)),
+                singletons: u8_at(bytes, 22) == 1,
+                states: match states {
+                    0 => States::Subsets,
+                    1 => States::Table,
+                    _ => States::Adaptive { expansions: u16_at(bytes, 44) },
+                },
             },
-            1 => Noise::Diagonal(floats("NOIS")?),
-            2 => Noise::Full(floats("NOIS")?),
-            value => return Err(BlobError::Unknown { field: "noise", value }),
-        };
-        let selection = match u8_at(bytes, 18) {
-            0 => Selection::Singleton,
-            1 => Selection::Independent { precision: floats("SELP")?, offset: floats("SELO")? },
-            2 => Selection::Cosine { scale: floats("SELO")? },
-            3 => Selection::Bound,
-            value => return Err(BlobError::Unknown { field: "selection", value }),
-        };
-        let states = match (u8_at(bytes, 21), slab) {
-            (0 | 2, Slab::Full) => {
-                return Err(BlobError::Unknown { field: "states", value: u8_at(bytes, 21) });
-            }
-            (0, _) => States::Subsets,
-            (1, _) => States::Table,
-            (2, _) => States::Adaptive { expansions: u16_at(bytes, 44) },
-            (value, _) => return Err(BlobError::Unknown { field: "states", value }),
-        };
-        let table = match states {
-            States::Table => Some(StateTable { records: floats("STAT")?, full_slab: slab == Slab::Full }),
-            States::Adaptive { .. } | States::Subsets => None,
-        };
-        let of_slab = |tag| if kind.has_slab() { floats(tag) } else { Ok(&[][..]) };
-        let shape = Shape {
-            kind,
-            dims: u32_at(bytes, 24) as usize,
-            latents: u32_at(bytes, 28) as usize,
-            selected: usize::from(u16_at(bytes, 32)),
-            max_active: usize::from(u16_at(bytes, 34)),
-            singletons: u8_at(bytes, 22) == 1,
-            states,
-        };
-        let model = Model::new(Model {
-            shape,
-            dictionary: match width {
-                None => Dictionary::Float(floats("DICT")?),
-                Some(width) => {
-                    let (words, scales) = (sections.words("DICT")?, floats("DSCL")?);
-                    Dictionary::Integer(Integers { width, words, scales, peak: 0 })
-                }
-            },
-            noise,
-            prior_logit: floats("PRIO")?,
-            slab_mean: of_slab("MEAN")?,
-            slab_precision: of_slab("PREC")?,
-            gram_diagonal: floats("GDIA")?,
-            score_offset: of_slab("SOFF")?,
-            gram: if sections.find("GRAM").is_some() { Some(floats("GRAM")?) } else { None },
-            selection,
-            table,
-            // Of the papers' sets, which integers once had, floats are left.
-            fixed: match sections.find("FIXD") {
-                Some(bytes) if shape.fits_integers() => Some(bytes::fixed_latents(bytes)?),
-                _ => None,
-            },
-            is_transformed: sections.find("fram").is_some_and(frame::is_transform),
+            dictionary: Dictionary::Float(&[]),
+            noise: Noise::Diagonal(&[]),
+            prior_logit: &[],
+            slab_mean: &[],
+            slab_precision: &[],
+            gram_diagonal: &[],
+            score_offset: &[],
+            gram: None,
+            selection: Selection::Singleton,
+            table: None,
+            fixed: None,
+            is_transformed: sections.find(*b"fram").is_some_and(frame::is_transform),
             log_norm: f32::from_bits(u32_at(bytes, 36)),
-        })
-        .map_err(BlobError::Model)?;
-        let provenance = sections.find("prov").unwrap_or(&[]);
+        };
+        arrays(bytes, &sections, &mut model)?;
+        model.check().map_err(BlobError::Model)?;
+        let provenance = sections.find(*b"prov").unwrap_or(&[]);
         let (revision, len) = (u16_at(bytes, 6), bytes.len());
         if !STREAM {
             let groups = Groups::unnamed(model.shape.latents, false);
             return Ok(Self { model, slab, revision, len, provenance, frame: None, gains: &[], groups });
         }
-        let frame = sections.find("fram").map(|bytes| Frame::parse(bytes, model.shape.dims)).transpose()?;
+        let frame = sections.find(*b"fram").map(|bytes| Frame::parse(bytes, model.shape.dims)).transpose()?;
         let form = frame.map_or(Form::Samples, |frame| frame.form);
-        let gains = match (form, sections.find("gain")) {
+        let gains = match (form, sections.find(*b"gain")) {
             (_, None) => &[],
             (Form::Transform { bins, .. }, Some(_)) => {
-                let gains = floats("gain")?;
+                let gains = sections.floats(*b"gain")?;
                 numbers("gain", gains, bins as usize, Sign::Positive).map_err(BlobError::Model)?;
                 gains
             }
             _ => return Err(BlobError::Model(ModelError::Unfit { field: "gain" })),
         };
         let latents = model.shape.latents;
-        let groups = match sections.find("grps") {
+        let groups = match sections.find(*b"grps") {
             Some(bytes) => Groups::parse(bytes, latents)?,
             None => Groups::unnamed(latents, matches!(form, Form::Windows { .. } | Form::Patches { .. })),
         };
@@ -323,6 +286,71 @@ impl<'a> Blob<'a> {
     }
 }
 
+/// Fills in the arrays of a model, as the header `bytes` says which there are.
+#[inline(never)]
+fn arrays<'a>(bytes: &'a [u8], sections: &Sections<'a>, model: &mut Model<'a, f32>) -> Result<(), BlobError> {
+    let mut reader = Reader { sections, fault: None };
+    model.noise = match (u8_at(bytes, 19), reader.floats(*b"NOIS")) {
+        (0, &[precision]) => Noise::Shared(precision),
+        (0, other) => {
+            let (field, expected, found) = ("noise", 1, other.len());
+            reader.fault.get_or_insert(BlobError::Model(ModelError::Length { field, expected, found }));
+            Noise::Shared(0.0)
+        }
+        (1, precisions) => Noise::Diagonal(precisions),
+        (_, factor) => Noise::Full(factor),
+    };
+    model.selection = match u8_at(bytes, 18) {
+        0 => Selection::Singleton,
+        1 => Selection::Independent { precision: reader.floats(*b"SELP"), offset: reader.floats(*b"SELO") },
+        2 => Selection::Cosine { scale: reader.floats(*b"SELO") },
+        _ => Selection::Bound,
+    };
+    if model.shape.states == States::Table {
+        let full_slab = u8_at(bytes, 20) == Slab::Full as u8;
+        model.table = Some(StateTable { records: reader.floats(*b"STAT"), full_slab });
+    }
+    model.dictionary = match u8_at(bytes, 17) {
+        0 => Dictionary::Float(reader.floats(*b"DICT")),
+        code => {
+            let width = if code == 1 { Width::I16 } else { Width::I8 };
+            let (words, scales) = (sections.words(*b"DICT")?, reader.floats(*b"DSCL"));
+            Dictionary::Integer(Integers { width, words, scales, peak: 0 })
+        }
+    };
+    model.prior_logit = reader.floats(*b"PRIO");
+    model.gram_diagonal = reader.floats(*b"GDIA");
+    if model.shape.kind.has_slab() {
+        model.slab_mean = reader.floats(*b"MEAN");
+        model.slab_precision = reader.floats(*b"PREC");
+        model.score_offset = reader.floats(*b"SOFF");
+    }
+    if sections.find(*b"GRAM").is_some() {
+        model.gram = Some(reader.floats(*b"GRAM"));
+    }
+    // Integers have no other states: a blob of the papers' sets is inferred in floats.
+    if let (Some(bytes), true) = (sections.find(*b"FIXD"), model.shape.fits_integers()) {
+        model.fixed = Some(bytes::fixed_latents(bytes)?);
+    }
+    reader.fault.map_or(Ok(()), Err)
+}
+
+/// Looks up sections and keeps the first error, to be returned once: a return after each would double the code.
+struct Reader<'s, 'a> {
+    sections: &'s Sections<'a>,
+    fault: Option<BlobError>,
+}
+
+impl<'a> Reader<'_, 'a> {
+    #[inline(never)]
+    fn floats(&mut self, tag: [u8; 4]) -> &'a [f32] {
+        self.sections.floats(tag).unwrap_or_else(|error| {
+            self.fault.get_or_insert(error);
+            &[]
+        })
+    }
+}
+
 /// Magic, version, length, checksum: the blob without bytes that may follow it in flash.
 pub(crate) fn whole(bytes: &[u8]) -> Result<&[u8], BlobError> {
     if bytes.len() < HEADER_LEN {
@@ -348,58 +376,87 @@ pub(crate) fn whole(bytes: &[u8]) -> Result<&[u8], BlobError> {
     if found != expected { Err(BlobError::Checksum { expected, found }) } else { Ok(bytes) }
 }
 
+/// Codes of the header: field, offset, the largest that is known.
+const CODES: [(&str, u8, u8); 6] = [
+    ("encoding", 17, 2),
+    ("selection", 18, 3),
+    ("noise", 19, 2),
+    ("slab", 20, 3),
+    ("states", 21, 2),
+    ("singletons", 22, 1),
+];
+
 /// The section table, every entry of which was checked.
 #[derive(Clone, Copy)]
 pub(crate) struct Sections<'a> {
     bytes: &'a [u8],
-    table: &'a [u8],
+    table: &'a [Entry],
 }
 
-const KNOWN: [&str; 13] =
-    ["DICT", "DSCL", "NOIS", "PRIO", "MEAN", "PREC", "GDIA", "SOFF", "GRAM", "SELP", "SELO", "STAT", "FIXD"];
+const KNOWN: [[u8; 4]; 13] = [
+    *b"DICT", *b"DSCL", *b"NOIS", *b"PRIO", *b"MEAN", *b"PREC", *b"GDIA", *b"SOFF", *b"GRAM", *b"SELP",
+    *b"SELO", *b"STAT", *b"FIXD",
+];
 
 impl<'a> Sections<'a> {
     /// `known` are the tags that are understood, beside those that begin with a lower-case letter.
-    pub(crate) fn new(bytes: &'a [u8], known: &[&str]) -> Result<Self, BlobError> {
+    pub(crate) fn new(bytes: &'a [u8], known: &[[u8; 4]]) -> Result<Self, BlobError> {
         let count = u32_at(bytes, 40) as usize;
         let end = count.checked_mul(ENTRY_LEN).and_then(|len| len.checked_add(HEADER_LEN));
-        let Some(table) = end.and_then(|end| bytes.get(HEADER_LEN..end)) else {
+        let table = end.and_then(|end| bytes.get(HEADER_LEN..end));
+        let (table, []) = table.ok_or(BlobError::SectionTable { count })?.as_chunks() else {
             return Err(BlobError::SectionTable { count });
         };
         let sections = Self { bytes, table };
-        for (index, entry) in table.chunks_exact(ENTRY_LEN).enumerate() {
-            let mut tag = [0; 4];
-            crate::numeric::slices::copy(&mut tag, entry);
-            let (offset, len) = (u32_at(entry, 4) as usize, u32_at(entry, 8) as usize);
-            let end = offset.checked_add(len).filter(|&end| end <= bytes.len());
-            if end.is_none() || offset < HEADER_LEN + table.len() || !offset.is_multiple_of(ALIGN) {
+        for (index, entry) in table.iter().enumerate() {
+            let tag = tag(entry);
+            let is_inside = entry_range(entry).is_some_and(|range| {
+                range.end <= bytes.len()
+                    && range.start >= HEADER_LEN + size_of_val(table)
+                    && range.start.is_multiple_of(ALIGN)
+            });
+            if !is_inside {
                 return Err(BlobError::Section { tag });
             }
-            let is_known = known.iter().any(|known| known.as_bytes() == tag);
-            if !is_known && !tag.first().is_some_and(u8::is_ascii_lowercase) {
+            if !known.contains(&tag) && !tag[0].is_ascii_lowercase() {
                 return Err(BlobError::UnknownSection { tag });
             }
-            let mut earlier = table.chunks_exact(ENTRY_LEN).take(index);
-            if earlier.any(|entry| entry.starts_with(&tag)) {
+            if sections.position(tag) != Some(index) {
                 return Err(BlobError::DuplicateSection { tag });
             }
         }
         Ok(sections)
     }
 
-    pub(crate) fn find(&self, tag: &str) -> Option<&'a [u8]> {
-        let entry = self.table.chunks_exact(ENTRY_LEN).find(|entry| entry.starts_with(tag.as_bytes()))?;
-        let (offset, len) = (u32_at(entry, 4) as usize, u32_at(entry, 8) as usize);
-        self.bytes.get(offset..offset.checked_add(len)?)
+    /// Where the first section of this name is in the table.
+    #[inline(never)]
+    fn position(&self, name: [u8; 4]) -> Option<usize> {
+        self.table.iter().position(|entry| tag(entry) == name)
     }
 
-    pub(crate) fn floats(&self, tag: &'static str) -> Result<&'a [f32], BlobError> {
+    pub(crate) fn find(&self, tag: [u8; 4]) -> Option<&'a [u8]> {
+        self.bytes.get(entry_range(self.table.get(self.position(tag)?)?)?)
+    }
+
+    pub(crate) fn floats(&self, tag: [u8; 4]) -> Result<&'a [f32], BlobError> {
         let bytes = self.find(tag).ok_or(BlobError::MissingSection { tag })?;
         bytes::floats(bytes).ok_or(BlobError::SectionLength { tag })
     }
 
-    fn words(&self, tag: &'static str) -> Result<&'a [u32], BlobError> {
+    fn words(&self, tag: [u8; 4]) -> Result<&'a [u32], BlobError> {
         let bytes = self.find(tag).ok_or(BlobError::MissingSection { tag })?;
         words(bytes).ok_or(BlobError::SectionLength { tag })
     }
+}
+
+type Entry = [u8; ENTRY_LEN];
+
+fn tag(entry: &Entry) -> [u8; 4] {
+    u32_at(entry, 0).to_le_bytes()
+}
+
+/// The bytes of a section, unless they end beyond all numbers.
+fn entry_range(entry: &Entry) -> Option<core::ops::Range<usize>> {
+    let start = u32_at(entry, 4) as usize;
+    Some(start..start.checked_add(u32_at(entry, 8) as usize)?)
 }

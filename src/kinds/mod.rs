@@ -158,6 +158,31 @@ impl Kind {
     }
 }
 
+/// The kind of model, where this build has a single one; inference in integers is one of [`Kind::Gsc`].
+const ONLY: Option<Kind> = {
+    let (mut only, mut count, mut i) = (None, 0, 0);
+    while i < Kind::ALL.len() {
+        let kind = Kind::ALL[i];
+        if kind.spec().is_built || matches!(kind, Kind::Gsc) && cfg!(feature = "fixed-point") {
+            (only, count) = (Some(kind), count + 1);
+        }
+        i += 1;
+    }
+    if count == 1 { only } else { None }
+};
+
+impl Kind {
+    /// The same, of a model that this build did not refuse: a constant where the build has one kind, so that the compiler drops
+    /// what the others need.
+    #[inline(always)]
+    pub(crate) const fn known(self) -> Self {
+        match ONLY {
+            Some(only) => only,
+            None => self,
+        }
+    }
+}
+
 /// What flipping one latent, on or off, does to a state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flip<T> {

@@ -5,54 +5,42 @@ use super::{
     Dictionary, Kind, MAX_STATES, Model, ModelError, Noise, PANEL, Selection, Shape, StateTable, States,
 };
 use crate::capacity::{MAX_ACTIVE, MAX_CANDIDATES, MAX_EXPANSIONS, MAX_SELECTED};
-use crate::features::{FIXED, INTEGERS, SUBSETS};
+use crate::features::{FIXED, INDEPENDENT, INTEGERS, SUBSETS};
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, lower_row};
 
 impl Shape {
-    pub(super) const fn check(&self) -> Result<(), ModelError> {
-        if self.dims == 0 || self.dims > i32::MAX as usize / 8 {
-            return Err(ModelError::Size { field: "dims" });
-        }
-        if self.latents == 0 || self.latents > u16::MAX as usize {
-            return Err(ModelError::Size { field: "latents" });
-        }
-        if self.selected == 0 || self.selected > self.latents {
-            return Err(ModelError::Size { field: "selected" });
-        }
-        if self.max_active == 0 || self.max_active > self.selected {
-            return Err(ModelError::Size { field: "max_active" });
-        }
-        if self.selected > MAX_SELECTED {
-            return Err(ModelError::Capacity { field: "selected", most: MAX_SELECTED });
-        }
-        if self.max_active > MAX_ACTIVE {
-            return Err(ModelError::Capacity { field: "max_active", most: MAX_ACTIVE });
+    pub(super) fn check(&self) -> Result<(), ModelError> {
+        // Maximal causes keep D numbers for each latent that is on.
+        let rows = if self.kind.is_maximal() { self.max_active.max(1) } else { 1 };
+        let (candidates, expansions) = match self.states {
+            States::Adaptive { expansions } => (MAX_CANDIDATES, usize::from(expansions)),
+            States::Subsets | States::Table => (MAX_SELECTED, 1),
+        };
+        for (field, size, container, capacity) in [
+            ("dims", self.dims, i32::MAX as usize / 8 / rows, usize::MAX),
+            ("latents", self.latents, u16::MAX as usize, usize::MAX),
+            ("selected", self.selected, self.latents, candidates),
+            ("max_active", self.max_active, self.selected, MAX_ACTIVE),
+            ("expansions", expansions, usize::MAX, MAX_EXPANSIONS),
+        ] {
+            if size == 0 || size > container {
+                return Err(ModelError::Size { field });
+            }
+            if size > capacity {
+                return Err(ModelError::Capacity { field, most: capacity });
+            }
         }
         match self.states {
-            States::Adaptive { .. } if self.selected > MAX_CANDIDATES => {
-                return Err(ModelError::Capacity { field: "selected", most: MAX_CANDIDATES });
-            }
-            States::Adaptive { expansions: 0 } => return Err(ModelError::Size { field: "expansions" }),
-            States::Adaptive { expansions } if expansions as usize > MAX_EXPANSIONS => {
-                return Err(ModelError::Capacity { field: "expansions", most: MAX_EXPANSIONS });
-            }
-            States::Adaptive { .. } if self.singletons => {
-                return Err(ModelError::Unfit { field: "singletons" });
-            }
+            States::Adaptive { .. } if self.singletons => Err(ModelError::Unfit { field: "singletons" }),
             // Those of sampled kinds are never looked at one by one.
             States::Subsets | States::Table
                 if SUBSETS && self.states() > MAX_STATES && !self.kind.is_sampled() =>
             {
-                return Err(ModelError::TooManyStates);
+                Err(ModelError::TooManyStates)
             }
-            States::Adaptive { .. } | States::Subsets | States::Table => {}
+            States::Adaptive { .. } | States::Subsets | States::Table => Ok(()),
         }
-        // Maximal causes keep D numbers for each latent that is on.
-        if self.kind.is_maximal() && self.dims > i32::MAX as usize / 8 / self.max_active {
-            return Err(ModelError::Size { field: "dims" });
-        }
-        Ok(())
     }
 }
 
@@ -60,83 +48,88 @@ impl<'a, T: Real> Model<'a, T> {
     /// Checks sizes, capacities, finiteness and ranges of all parts; a model that passes cannot
     /// make inference panic, run out of bounds or run forever.
     pub fn new(mut parts: Model<'a, T>) -> Result<Self, ModelError> {
-        if let Some(features) = left_out(&parts) {
+        parts.check()?;
+        Ok(parts)
+    }
+
+    /// [`Model::new`] in place. Finds out the peak of a dictionary of integers.
+    pub(crate) fn check(&mut self) -> Result<(), ModelError> {
+        if let Some(features) = left_out(self) {
             return Err(ModelError::LeftOut { features });
         }
-        parts.shape.check()?;
-        let Shape { kind, dims: d, latents: h, .. } = parts.shape;
+        self.shape.kind = self.shape.kind.known();
+        self.shape.check()?;
+        let Shape { kind, dims: d, latents: h, .. } = self.shape;
         // Checked products: on a 32-bit device D x H may not fit.
         let panels = h.div_ceil(PANEL).checked_mul(PANEL).and_then(|h| h.checked_mul(d));
-        let Some(panels) = panels else { return Err(ModelError::Size { field: "dims" }) };
-        if let (Dictionary::Integer(integers), true) = (&mut parts.dictionary, INTEGERS) {
-            *integers = integers.checked(d, h, kind.is_non_negative())?;
-        }
-        let full_noise = matches!(parts.noise, Noise::Full(_));
+        let (Some(panels), Some(factor), Some(pairs)) = (panels, d.checked_mul(d + 1), h.checked_mul(h + 1))
+        else {
+            return Err(ModelError::Size { field: "dims" });
+        };
+        let full_noise = matches!(self.noise, Noise::Full(_));
         if kind.is_maximal() && full_noise {
             return Err(ModelError::Unfit { field: "noise" });
         }
-        let Some(pairs) = h.checked_mul(h + 1) else { return Err(ModelError::Size { field: "gram" }) };
-        if parts.gram.is_none() && full_noise {
+        if self.gram.is_none() && full_noise {
             // Without it every entry would cost D^2 multiply-adds per sample.
             return Err(ModelError::Size { field: "gram" });
         }
-        let Some(factor) = d.checked_mul(d + 1) else { return Err(ModelError::Size { field: "noise" }) };
         let slab = if kind.has_slab() { h } else { 0 };
         let sign = if kind.is_non_negative() { Sign::NotNegative } else { Sign::Any };
-        let dictionary = match parts.dictionary {
-            Dictionary::Float(packed) => ("dictionary", packed, panels, sign),
-            Dictionary::Integer(_) => ("dictionary", &[][..], 0, sign),
-        };
-        let precision;
-        let noise = match parts.noise {
-            Noise::Shared(shared) => {
-                precision = [shared];
-                ("noise", &precision[..], 1, Sign::Positive)
+        let mut checks = Checks { fault: None };
+        match &mut self.dictionary {
+            Dictionary::Float(packed) => checks.numbers("dictionary", packed, panels, sign),
+            Dictionary::Integer(integers) if INTEGERS => {
+                *integers = integers.checked(d, h, kind.is_non_negative())?;
             }
-            Noise::Diagonal(precisions) => ("noise", precisions, d, Sign::Positive),
-            Noise::Full(packed) => ("noise", packed, factor / 2, Sign::Any),
-        };
-        let log_norm = [parts.log_norm];
-        for (field, values, expected, sign) in [
-            dictionary,
-            ("prior", parts.prior_logit, h, Sign::Any),
-            ("slab_mean", parts.slab_mean, slab, Sign::Any),
-            ("slab_cov", parts.slab_precision, slab, Sign::Positive),
-            ("gram_diagonal", parts.gram_diagonal, h, Sign::NotNegative),
-            ("score_offset", parts.score_offset, slab, Sign::Any),
-            ("gram", parts.gram.unwrap_or(&[]), parts.gram.map_or(0, |_| pairs / 2), Sign::Any),
-            noise,
-            ("log_norm", &log_norm[..], 1, Sign::Any),
-        ] {
-            numbers(field, values, expected, sign)?;
+            Dictionary::Integer(_) => {}
         }
-        if let Noise::Full(factor) = parts.noise
-            && let Some(index) = (0..d).find(|&i| !(at(lower_row(factor, i), i) > T::ZERO))
-        {
-            return Err(ModelError::Range { field: "noise", index });
+        checks.numbers("prior", self.prior_logit, h, Sign::Any);
+        checks.numbers("slab_mean", self.slab_mean, slab, Sign::Any);
+        checks.numbers("slab_cov", self.slab_precision, slab, Sign::Positive);
+        checks.numbers("gram_diagonal", self.gram_diagonal, h, Sign::NotNegative);
+        checks.numbers("score_offset", self.score_offset, slab, Sign::Any);
+        checks.numbers("log_norm", &[self.log_norm], 1, Sign::Any);
+        if let Some(gram) = self.gram {
+            checks.numbers("gram", gram, pairs / 2, Sign::Any);
         }
-        match parts.selection {
+        match self.noise {
+            Noise::Shared(precision) => checks.numbers("noise", &[precision], 1, Sign::Positive),
+            Noise::Diagonal(precisions) => checks.numbers("noise", precisions, d, Sign::Positive),
+            Noise::Full(packed) => checks.numbers("noise", packed, factor / 2, Sign::Any),
+        }
+        match self.selection {
             Selection::Singleton => {}
             Selection::Independent { precision, offset } if kind == Kind::Gsc => {
-                numbers("selection_precision", precision, panels, Sign::NotNegative)?;
-                numbers("selection_offset", offset, h, Sign::Any)?;
+                if INDEPENDENT {
+                    checks.numbers("selection_precision", precision, panels, Sign::NotNegative);
+                    checks.numbers("selection_offset", offset, h, Sign::Any);
+                }
             }
             Selection::Cosine { scale } if kind != Kind::Gsc => {
-                numbers("selection_scale", scale, h, Sign::Any)?
+                checks.numbers("selection_scale", scale, h, Sign::Any);
             }
             Selection::Bound if kind.is_non_negative() && !kind.has_slab() && !full_noise => {}
             _ => return Err(ModelError::Unfit { field: "selection" }),
         }
-        parts.check_states()?;
-        if FIXED {
-            parts.check_fixed()?;
+        if let Some(error) = checks.fault {
+            return Err(error);
         }
-        Ok(parts)
+        if let Noise::Full(factor) = self.noise
+            && let Some(index) = (0..d).find(|&i| !(at(lower_row(factor, i), i) > T::ZERO))
+        {
+            return Err(ModelError::Range { field: "noise", index });
+        }
+        self.check_states()?;
+        if FIXED { self.check_fixed() } else { Ok(()) }
     }
 
     /// Whether the model has what its states need.
     pub(super) fn check_states(&self) -> Result<(), ModelError> {
         let Shape { kind, latents, max_active, .. } = self.shape;
+        if !SUBSETS && !kind.is_sampled() {
+            return Ok(()); // any others were refused
+        }
         match (self.shape.states, self.table) {
             (States::Table, Some(table)) if SUBSETS && kind == Kind::Gsc => {
                 match StateTable::<T>::len(latents, max_active, table.full_slab) {
@@ -160,6 +153,20 @@ pub(crate) enum Sign {
     Any,
     NotNegative,
     Positive,
+}
+
+/// Checks one array after the other and keeps the first error, to be returned once: a return after each would double the code.
+struct Checks {
+    fault: Option<ModelError>,
+}
+
+impl Checks {
+    #[inline(never)]
+    fn numbers<T: Real>(&mut self, field: &'static str, values: &[T], expected: usize, sign: Sign) {
+        if self.fault.is_none() {
+            self.fault = numbers(field, values, expected, sign).err();
+        }
+    }
 }
 
 /// Refuses anything but as many numbers as the shape says, all of them finite and of this sign.

@@ -65,18 +65,18 @@ impl<'a> SpatialModel<'a> {
         if !(1..=MOST_SOURCES).contains(&sources) {
             return Err(range("latents", 0));
         }
-        let sections = Sections::new(bytes, &["ROOM", "SPAT"])?;
-        let section = |tag: &'static str| sections.find(tag).ok_or(BlobError::MissingSection { tag });
-        let frame = Frame::parse(section("fram")?, microphones)?;
+        let sections = Sections::new(bytes, &[*b"ROOM", *b"SPAT"])?;
+        let section = |tag: [u8; 4]| sections.find(tag).ok_or(BlobError::MissingSection { tag });
+        let frame = Frame::parse(section(*b"fram")?, microphones)?;
         let Form::Fourier { length, hop } = frame.form else {
             return Err(BlobError::Model(ModelError::Unfit { field: "frame" }));
         };
         if hop > length / 4 {
             return Err(BlobError::Section { tag: *b"fram" });
         }
-        let room = section("ROOM")?;
+        let room = section(*b"ROOM")?;
         if room.len() != 24 || u32_at(room, 20) != 0 {
-            return Err(BlobError::SectionLength { tag: "ROOM" });
+            return Err(BlobError::SectionLength { tag: *b"ROOM" });
         }
         let number = |offset| f32::from_bits(u32_at(room, offset));
         let constants = Constants {
@@ -97,9 +97,9 @@ impl<'a> SpatialModel<'a> {
                 return Err(range(field, 0));
             }
         }
-        let (scale, content) = (number(16), section("SPAT")?);
+        let (scale, content) = (number(16), section(*b"SPAT")?);
         let records = match u8_at(bytes, 17) {
-            0 if scale == 0.0 => Records::Float(sections.floats("SPAT")?),
+            0 if scale == 0.0 => Records::Float(sections.floats(*b"SPAT")?),
             1 if scale > 0.0 && scale <= 1.0 => Records::Integer(content),
             0 | 1 => return Err(range("scale", 0)),
             value => return Err(BlobError::Unknown { field: "encoding", value }),
@@ -110,9 +110,9 @@ impl<'a> SpatialModel<'a> {
         if expected * width != content.len() {
             return Err(BlobError::Model(ModelError::Length { field: "bins", expected, found }));
         }
-        let text = sections.find("prov").unwrap_or(&[]);
+        let text = sections.find(*b"prov").unwrap_or(&[]);
         let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
-        let groups = match sections.find("grps") {
+        let groups = match sections.find(*b"grps") {
             Some(bytes) => Groups::parse(bytes, sources)?,
             None => Groups::unnamed(sources, false),
         };

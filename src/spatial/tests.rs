@@ -461,7 +461,7 @@ fn hostile_blobs_are_refused() {
             BlobError::Model(ModelError::Length { field: "bins", expected: 363, found: 528 }),
         ),
         ((48, *b"LOUD"), BlobError::UnknownSection { tag: *b"LOUD" }),
-        ((48, *b"loud"), BlobError::MissingSection { tag: "ROOM" }),
+        ((48, *b"loud"), BlobError::MissingSection { tag: *b"ROOM" }),
         ((room, [2, 0, 0, 0]), range("microphone", 0)),
         (number(room + 4, 0.6), range("off level", 0)),
         (number(room + 8, f32::NAN), range("context", 0)),

@@ -105,22 +105,22 @@ impl<'a> SpectralModel<'a> {
         if !(1..=MOST_SOURCES * MOST_LATENTS).contains(&latents) {
             return Err(range("latents", 0));
         }
-        let known = ["SPEC", "SRCS", "GAIN", "BAND", "CODE", "MASK", "PRIO", "NEXT"];
+        let known = [b"SPEC", b"SRCS", b"GAIN", b"BAND", b"CODE", b"MASK", b"PRIO", b"NEXT"].map(|tag| *tag);
         let sections = Sections::new(bytes, &known)?;
-        let section = |tag: &'static str| sections.find(tag).ok_or(BlobError::MissingSection { tag });
-        let frame = Frame::parse(section("fram")?, 1)?;
+        let section = |tag: [u8; 4]| sections.find(tag).ok_or(BlobError::MissingSection { tag });
+        let frame = Frame::parse(section(*b"fram")?, 1)?;
         let Form::Fourier { length: frame_length, hop } = frame.form else {
             return Err(BlobError::Model(ModelError::Unfit { field: "frame" }));
         };
-        let spec = section("SPEC")?;
+        let spec = section(*b"SPEC")?;
         if spec.len() != 24 {
-            return Err(BlobError::SectionLength { tag: "SPEC" });
+            return Err(BlobError::SectionLength { tag: *b"SPEC" });
         }
         let number = |bytes: &[u8], offset| f32::from_bits(u32_at(bytes, offset));
         let (mut sources, mut count, mut first) = ([Source::default(); MOST_SOURCES], 0, 0);
-        let srcs = section("SRCS")?;
+        let srcs = section(*b"SRCS")?;
         if srcs.len() > 12 * MOST_SOURCES || srcs.is_empty() || !srcs.len().is_multiple_of(12) {
-            return Err(BlobError::SectionLength { tag: "SRCS" });
+            return Err(BlobError::SectionLength { tag: *b"SRCS" });
         }
         for (slot, bytes) in sources.iter_mut().zip(srcs.chunks_exact(12)) {
             let latents = u32_at(bytes, 0) as usize;
@@ -138,23 +138,23 @@ impl<'a> SpectralModel<'a> {
             count += 1;
         }
         length("latents", latents, first)?;
-        let content = section("CODE")?;
+        let content = section(*b"CODE")?;
         let scale = number(spec, 20);
         let (rows, width) = match u8_at(bytes, 17) {
-            0 if scale == 0.0 => (Rows::Float(sections.floats("CODE")?), 4),
+            0 if scale == 0.0 => (Rows::Float(sections.floats(*b"CODE")?), 4),
             2 if scale > 0.0 && scale <= 1.0 => (Rows::Byte(content), 1),
             0 | 2 => return Err(range("scale", 0)),
             value => return Err(BlobError::Unknown { field: "encoding", value }),
         };
-        let text = sections.find("prov").unwrap_or(&[]);
+        let text = sections.find(*b"prov").unwrap_or(&[]);
         let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
-        let groups = match sections.find("grps") {
+        let groups = match sections.find(*b"grps") {
             Some(bytes) => Groups::parse(bytes, latents)?,
             None if count == 1 => Groups::unnamed(latents, true),
-            None => return Err(BlobError::MissingSection { tag: "grps" }),
+            None => return Err(BlobError::MissingSection { tag: *b"grps" }),
         };
         let model = Self {
-            bands: sections.floats("BAND")?.as_chunks().0,
+            bands: sections.floats(*b"BAND")?.as_chunks().0,
             latents,
             length: frame_length as usize,
             hop: hop as usize,
@@ -167,16 +167,16 @@ impl<'a> SpectralModel<'a> {
             scale,
             sources,
             count,
-            gains: floats(section("GAIN")?).ok_or(BlobError::SectionLength { tag: "GAIN" })?,
+            gains: floats(section(*b"GAIN")?).ok_or(BlobError::SectionLength { tag: *b"GAIN" })?,
             rows,
-            masks: section("MASK")?,
-            prior: sections.floats("PRIO")?,
-            next: section("NEXT")?,
+            masks: section(*b"MASK")?,
+            prior: sections.floats(*b"PRIO")?,
+            next: section(*b"NEXT")?,
             groups,
             provenance,
             byte_len: bytes.len(),
         };
-        length("bands", 4 * dims, sections.floats("BAND")?.len())?;
+        length("bands", 4 * dims, sections.floats(*b"BAND")?.len())?;
         length("states", latents * dims * width, content.len())?;
         model.check()?;
         Ok(model)
