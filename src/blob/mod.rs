@@ -68,6 +68,8 @@ pub use bytes::crc32;
 
 pub(crate) mod bytes;
 pub mod frame;
+#[cfg(any(feature = "spatial", feature = "spectral"))]
+pub(crate) mod framed;
 pub mod groups;
 
 /// First four bytes.

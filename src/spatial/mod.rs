@@ -50,6 +50,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use crate::stream::frames::stream_bytes;
 pub use bin::{Bin, Complex, Constants, MOST_MICROPHONES, MOST_SOURCES, MOST_STATES, Posterior};
 pub use model::{SpatialModel, record_len};
-pub use stream::{SpatialStream, stream_bytes};
+pub use stream::SpatialStream;

@@ -1,10 +1,10 @@
 //! A spatial model as it lies in flash.
 
 use super::bin::{Bin, Constants, MOST_MICROPHONES, MOST_SOURCES};
-use crate::blob::bytes::{u8_at, u32_at};
-use crate::blob::frame::{Form, Frame};
+use crate::blob::SPATIAL;
+use crate::blob::bytes::u32_at;
+use crate::blob::framed::{Framed, Head, is_of, range};
 use crate::blob::groups::Groups;
-use crate::blob::{SPATIAL, Sections, whole};
 use crate::error::{BlobError, ModelError};
 use crate::numeric::slices::{copy, span, span_mut};
 
@@ -30,51 +30,29 @@ enum Records<'a> {
 pub struct SpatialModel<'a> {
     microphones: usize,
     sources: usize,
-    length: usize,
-    hop: usize,
-    rate: u32,
+    framed: Framed<'a>,
     constants: Constants<f32>,
     /// What integers of factors are multiplied with.
     scale: f32,
     records: Records<'a>,
     groups: Groups<'a>,
-    provenance: &'a str,
-    byte_len: usize,
 }
 
 impl<'a> SpatialModel<'a> {
     /// Whether bytes look like a spatial model; nothing of it is checked.
     pub fn is_one(bytes: &[u8]) -> bool {
-        bytes.starts_with(&crate::blob::MAGIC) && u8_at(bytes, 16) == SPATIAL
+        is_of(bytes, SPATIAL)
     }
 
     /// Checks all of `bytes`, once.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BlobError> {
-        let bytes = whole(bytes)?;
-        if u8_at(bytes, 16) != SPATIAL {
-            return Err(BlobError::Unknown { field: "kind", value: u8_at(bytes, 16) });
-        }
-        if let Some(offset) = (18..24).chain(32..40).chain(44..48).find(|&offset| u8_at(bytes, offset) != 0) {
-            return Err(BlobError::Unknown { field: "header", value: u8_at(bytes, offset) });
-        }
-        let range = |field, index| BlobError::Model(ModelError::Range { field, index });
-        let (microphones, sources) = (u32_at(bytes, 24) as usize, u32_at(bytes, 28) as usize);
-        if !(2..=MOST_MICROPHONES).contains(&microphones) {
-            return Err(range("dims", 0));
-        }
-        if !(1..=MOST_SOURCES).contains(&sources) {
-            return Err(range("latents", 0));
-        }
-        let sections = Sections::new(bytes, &[*b"ROOM", *b"SPAT"])?;
-        let section = |tag: [u8; 4]| sections.find(tag).ok_or(BlobError::MissingSection { tag });
-        let frame = Frame::parse(section(*b"fram")?, microphones)?;
-        let Form::Fourier { length, hop } = frame.form else {
-            return Err(BlobError::Model(ModelError::Unfit { field: "frame" }));
-        };
+        let head = Head::parse(bytes, SPATIAL, 2..=MOST_MICROPHONES, MOST_SOURCES, &[*b"ROOM", *b"SPAT"])?;
+        let Head { dims: microphones, latents: sources, encoding, sections, framed } = head;
+        let Framed { length, hop, .. } = framed;
         if hop > length / 4 {
             return Err(BlobError::Section { tag: *b"fram" });
         }
-        let room = section(*b"ROOM")?;
+        let room = head.section(*b"ROOM")?;
         if room.len() != 24 || u32_at(room, 20) != 0 {
             return Err(BlobError::SectionLength { tag: *b"ROOM" });
         }
@@ -97,41 +75,23 @@ impl<'a> SpatialModel<'a> {
                 return Err(range(field, 0));
             }
         }
-        let (scale, content) = (number(16), section(*b"SPAT")?);
-        let records = match u8_at(bytes, 17) {
+        let (scale, content) = (number(16), head.section(*b"SPAT")?);
+        let records = match encoding {
             0 if scale == 0.0 => Records::Float(sections.floats(*b"SPAT")?),
             1 if scale > 0.0 && scale <= 1.0 => Records::Integer(content),
             0 | 1 => return Err(range("scale", 0)),
             value => return Err(BlobError::Unknown { field: "encoding", value }),
         };
-        let width = if u8_at(bytes, 17) == 0 { 4 } else { 2 };
-        let (expected, found) =
-            ((length as usize / 2 + 1) * record_len(microphones, sources), content.len() / width);
+        let width = if encoding == 0 { 4 } else { 2 };
+        let (expected, found) = ((length / 2 + 1) * record_len(microphones, sources), content.len() / width);
         if expected * width != content.len() {
             return Err(BlobError::Model(ModelError::Length { field: "bins", expected, found }));
         }
-        let text = sections.find(*b"prov").unwrap_or(&[]);
-        let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
-        let groups = match sections.find(*b"grps") {
-            Some(bytes) => Groups::parse(bytes, sources)?,
-            None => Groups::unnamed(sources, false),
-        };
+        let groups = head.groups()?.unwrap_or_else(|| Groups::unnamed(sources, false));
         if groups.len() != sources || (0..sources).any(|source| groups.of(source) != source) {
             return Err(BlobError::Model(ModelError::Unfit { field: "groups" }));
         }
-        let model = Self {
-            microphones,
-            sources,
-            length: length as usize,
-            hop: hop as usize,
-            rate: frame.rate,
-            constants,
-            scale,
-            records,
-            groups,
-            provenance,
-            byte_len: bytes.len(),
-        };
+        let model = Self { microphones, sources, framed, constants, scale, records, groups };
         model.check()?;
         Ok(model)
     }
@@ -139,7 +99,7 @@ impl<'a> SpatialModel<'a> {
     /// Factors that are finite, not negative on the diagonal and of no more than twice the energy that training gives them, so
     /// that no covariance can overflow; probabilities below 1.
     fn check(&self) -> Result<(), BlobError> {
-        let wrong = |field, index| Err(BlobError::Model(ModelError::Range { field, index }));
+        let wrong = |field, index| Err(range(field, index));
         let most = 2.0 * (self.sources * self.microphones) as f32;
         let mut buffer = [0.0; LONGEST_RECORD];
         for index in 0..self.bins() {
@@ -204,22 +164,22 @@ impl<'a> SpatialModel<'a> {
 
     /// L, samples of a frame.
     pub fn length(&self) -> usize {
-        self.length
+        self.framed.length
     }
 
     /// K, samples from one frame to the next.
     pub fn hop(&self) -> usize {
-        self.hop
+        self.framed.hop
     }
 
     /// Bins of a frame, L/2 + 1.
     pub fn bins(&self) -> usize {
-        self.length / 2 + 1
+        self.framed.length / 2 + 1
     }
 
     /// Samples per second, 0 when unknown.
     pub fn rate(&self) -> u32 {
-        self.rate
+        self.framed.rate
     }
 
     /// What all bins share.
@@ -253,11 +213,11 @@ impl<'a> SpatialModel<'a> {
 
     /// Where the model came from.
     pub fn provenance(&self) -> &'a str {
-        self.provenance
+        self.framed.provenance
     }
 
     /// Length in bytes.
     pub fn byte_len(&self) -> usize {
-        self.byte_len
+        self.framed.byte_len
     }
 }

@@ -47,8 +47,9 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use crate::stream::frames::stream_bytes;
 pub use bands::{Band, compress, frame_power};
 pub use model::{
     MASK_BASE, MASK_STEP, MOST_BANDS, MOST_FILTERS, MOST_LATENTS, MOST_SOURCES, SpectralModel, mask_len,
 };
-pub use stream::{SpectralStream, stream_bytes};
+pub use stream::SpectralStream;

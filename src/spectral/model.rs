@@ -1,10 +1,10 @@
 //! A model of sources in one channel as it lies in flash.
 
 use super::bands::Band;
-use crate::blob::bytes::{floats, u8_at, u32_at};
-use crate::blob::frame::{Form, Frame};
+use crate::blob::SPECTRAL;
+use crate::blob::bytes::{floats, u32_at};
+use crate::blob::framed::{Framed, Head, is_of, range};
 use crate::blob::groups::Groups;
-use crate::blob::{SPECTRAL, Sections, whole};
 use crate::error::{BlobError, ModelError};
 use crate::numeric::slices::{at, row, span};
 
@@ -51,9 +51,7 @@ pub(super) struct Source {
 pub struct SpectralModel<'a> {
     bands: &'a [[f32; 4]],
     latents: usize,
-    length: usize,
-    hop: usize,
-    rate: u32,
+    framed: Framed<'a>,
     floor: f32,
     power: f32,
     persistence: f32,
@@ -68,12 +66,6 @@ pub struct SpectralModel<'a> {
     prior: &'a [f32],
     next: &'a [u8],
     groups: Groups<'a>,
-    provenance: &'a str,
-    byte_len: usize,
-}
-
-fn range(field: &'static str, index: usize) -> BlobError {
-    BlobError::Model(ModelError::Range { field, index })
 }
 
 fn length(field: &'static str, expected: usize, found: usize) -> Result<(), BlobError> {
@@ -86,39 +78,21 @@ fn length(field: &'static str, expected: usize, found: usize) -> Result<(), Blob
 impl<'a> SpectralModel<'a> {
     /// Whether bytes look like such a model; nothing of it is checked.
     pub fn is_one(bytes: &[u8]) -> bool {
-        bytes.starts_with(&crate::blob::MAGIC) && u8_at(bytes, 16) == SPECTRAL
+        is_of(bytes, SPECTRAL)
     }
 
     /// Checks all of `bytes`, once.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BlobError> {
-        let bytes = whole(bytes)?;
-        if u8_at(bytes, 16) != SPECTRAL {
-            return Err(BlobError::Unknown { field: "kind", value: u8_at(bytes, 16) });
-        }
-        if let Some(offset) = (18..24).chain(32..40).chain(44..48).find(|&offset| u8_at(bytes, offset) != 0) {
-            return Err(BlobError::Unknown { field: "header", value: u8_at(bytes, offset) });
-        }
-        let (dims, latents) = (u32_at(bytes, 24) as usize, u32_at(bytes, 28) as usize);
-        if !(1..=MOST_BANDS).contains(&dims) {
-            return Err(range("dims", 0));
-        }
-        if !(1..=MOST_SOURCES * MOST_LATENTS).contains(&latents) {
-            return Err(range("latents", 0));
-        }
         let known = [b"SPEC", b"SRCS", b"GAIN", b"BAND", b"CODE", b"MASK", b"PRIO", b"NEXT"].map(|tag| *tag);
-        let sections = Sections::new(bytes, &known)?;
-        let section = |tag: [u8; 4]| sections.find(tag).ok_or(BlobError::MissingSection { tag });
-        let frame = Frame::parse(section(*b"fram")?, 1)?;
-        let Form::Fourier { length: frame_length, hop } = frame.form else {
-            return Err(BlobError::Model(ModelError::Unfit { field: "frame" }));
-        };
-        let spec = section(*b"SPEC")?;
+        let head = Head::parse(bytes, SPECTRAL, 1..=MOST_BANDS, MOST_SOURCES * MOST_LATENTS, &known)?;
+        let Head { dims, latents, encoding, sections, framed } = head;
+        let spec = head.section(*b"SPEC")?;
         if spec.len() != 24 {
             return Err(BlobError::SectionLength { tag: *b"SPEC" });
         }
         let number = |bytes: &[u8], offset| f32::from_bits(u32_at(bytes, offset));
         let (mut sources, mut count, mut first) = ([Source::default(); MOST_SOURCES], 0, 0);
-        let srcs = section(*b"SRCS")?;
+        let srcs = head.section(*b"SRCS")?;
         if srcs.len() > 12 * MOST_SOURCES || srcs.is_empty() || !srcs.len().is_multiple_of(12) {
             return Err(BlobError::SectionLength { tag: *b"SRCS" });
         }
@@ -138,27 +112,23 @@ impl<'a> SpectralModel<'a> {
             count += 1;
         }
         length("latents", latents, first)?;
-        let content = section(*b"CODE")?;
+        let content = head.section(*b"CODE")?;
         let scale = number(spec, 20);
-        let (rows, width) = match u8_at(bytes, 17) {
+        let (rows, width) = match encoding {
             0 if scale == 0.0 => (Rows::Float(sections.floats(*b"CODE")?), 4),
             2 if scale > 0.0 && scale <= 1.0 => (Rows::Byte(content), 1),
             0 | 2 => return Err(range("scale", 0)),
             value => return Err(BlobError::Unknown { field: "encoding", value }),
         };
-        let text = sections.find(*b"prov").unwrap_or(&[]);
-        let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
-        let groups = match sections.find(*b"grps") {
-            Some(bytes) => Groups::parse(bytes, latents)?,
+        let groups = match head.groups()? {
+            Some(groups) => groups,
             None if count == 1 => Groups::unnamed(latents, true),
             None => return Err(BlobError::MissingSection { tag: *b"grps" }),
         };
         let model = Self {
             bands: sections.floats(*b"BAND")?.as_chunks().0,
             latents,
-            length: frame_length as usize,
-            hop: hop as usize,
-            rate: frame.rate,
+            framed,
             floor: number(spec, 0),
             power: number(spec, 4),
             persistence: number(spec, 8),
@@ -167,14 +137,12 @@ impl<'a> SpectralModel<'a> {
             scale,
             sources,
             count,
-            gains: floats(section(*b"GAIN")?).ok_or(BlobError::SectionLength { tag: *b"GAIN" })?,
+            gains: floats(head.section(*b"GAIN")?).ok_or(BlobError::SectionLength { tag: *b"GAIN" })?,
             rows,
-            masks: section(*b"MASK")?,
+            masks: head.section(*b"MASK")?,
             prior: sections.floats(*b"PRIO")?,
-            next: section(*b"NEXT")?,
+            next: head.section(*b"NEXT")?,
             groups,
-            provenance,
-            byte_len: bytes.len(),
         };
         length("bands", 4 * dims, sections.floats(*b"BAND")?.len())?;
         length("states", latents * dims * width, content.len())?;
@@ -361,17 +329,17 @@ impl<'a> SpectralModel<'a> {
 
     /// L, samples of a frame.
     pub fn length(&self) -> usize {
-        self.length
+        self.framed.length
     }
 
     /// K, samples from one frame to the next.
     pub fn hop(&self) -> usize {
-        self.hop
+        self.framed.hop
     }
 
     /// Bins of a frame, L/2 + 1.
     pub fn bins(&self) -> usize {
-        self.length / 2 + 1
+        self.framed.length / 2 + 1
     }
 
     /// Bins that have an entry in a row of U each.
@@ -391,7 +359,7 @@ impl<'a> SpectralModel<'a> {
 
     /// Samples per second, 0 when unknown.
     pub fn rate(&self) -> u32 {
-        self.rate
+        self.framed.rate
     }
 
     /// The floor of amplitudes.
@@ -421,11 +389,11 @@ impl<'a> SpectralModel<'a> {
 
     /// Where the model came from.
     pub fn provenance(&self) -> &'a str {
-        self.provenance
+        self.framed.provenance
     }
 
     /// Length in bytes.
     pub fn byte_len(&self) -> usize {
-        self.byte_len
+        self.framed.byte_len
     }
 }

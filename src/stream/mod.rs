@@ -29,6 +29,8 @@
 //! Memory: that of inference, L numbers for each channel and each group, and tables: [`Stream::memory_len`].
 
 pub(crate) mod fourier;
+#[cfg(any(feature = "spatial", feature = "spectral"))]
+pub(crate) mod frames;
 pub mod mdct;
 mod mix;
 pub(crate) mod rings;
@@ -46,10 +48,12 @@ use crate::inference::Inference;
 use crate::memory::{Detail, STATE_BASE};
 use crate::state::{Held, State};
 use mix::Mix;
-use rings::{Extent, Rings};
+use rings::Rings;
 use sizes::{Sizes, Work};
 
-pub use rings::Place;
+#[cfg(any(feature = "spatial", feature = "spectral"))]
+pub use frames::{FrameModel, FrameStream};
+pub use rings::{Extent, Place};
 
 /// The fixed part of [`stream_bytes`]: the C interface checks when it is built that its state fits.
 pub const STREAM_BASE: usize = STATE_BASE + 176;

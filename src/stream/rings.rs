@@ -18,7 +18,7 @@ pub struct Place {
 
 /// Of a stream: see the table at the top of [`crate::stream`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub struct Extent {
     /// C.
     pub channels: usize,
     /// G.
