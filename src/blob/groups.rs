@@ -53,10 +53,8 @@ impl<'a> Groups<'a> {
             return Err(damaged);
         }
         let wrong = |field, index| Err(BlobError::Model(ModelError::Range { field, index }));
-        // With the NUL byte at the end of each.
-        let all = || names.split_inclusive(|&byte| byte == 0);
-        for (group, name) in all().enumerate() {
-            let is_new = all().take(group).all(|earlier| earlier != name);
+        for (group, name) in groups.all_names().enumerate() {
+            let is_new = groups.all_names().take(group).all(|earlier| earlier != name);
             let is_sized = name.len() > 1 && name.len() <= LONGEST_NAME + 1;
             let text = core::str::from_utf8(name).map_err(|_| damaged)?;
             if !is_new || !is_sized || text.chars().filter(|c| c.is_control()).count() != 1 {
@@ -111,8 +109,18 @@ impl<'a> Groups<'a> {
 
     /// The same as C wants it, ended by a NUL byte.
     pub fn c_name(&self, group: usize) -> &'a CStr {
-        let name = self.names.split_inclusive(|&byte| byte == 0).nth(group);
-        name.and_then(|name| CStr::from_bytes_with_nul(name).ok()).unwrap_or_default()
+        self.all_names().nth(group).and_then(|name| CStr::from_bytes_with_nul(name).ok()).unwrap_or_default()
+    }
+
+    /// The names in order, each with its NUL byte.
+    fn all_names(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let mut rest = self.names;
+        core::iter::from_fn(move || {
+            let end = rest.iter().position(|&byte| byte == 0)?;
+            let (name, later) = rest.split_at_checked(end + 1)?;
+            rest = later;
+            Some(name)
+        })
     }
 }
 

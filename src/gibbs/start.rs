@@ -45,7 +45,7 @@ pub(super) fn climb<T: Real>(sampler: &mut dyn Sampler<T>, max_active: usize) {
 pub(super) fn list<T: Real>(sampler: &mut dyn Sampler<T>, max_active: usize) {
     let positions = sampler.order().len();
     let (mut most, mut best) = (None, Path::new());
-    each_path(positions, max_active, |path| {
+    each_path(positions, max_active, &mut |path| {
         visit(sampler, path);
         let joint = sampler.joint();
         if most.is_none_or(|most| joint > most) {

@@ -85,7 +85,7 @@ pub(super) fn each_state<T: Real>(
     memory: &mut Memory<'_, T>,
     state: &mut State<T>,
     path: &mut Path,
-    visit: &mut impl FnMut(&[u16], T),
+    visit: &mut dyn FnMut(&[u16], T),
 ) {
     let log_total = state.log_total;
     let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, state.on);

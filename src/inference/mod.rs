@@ -107,7 +107,7 @@ impl<'m, T: Real> Inference<'m, T> {
 
     /// [`Inference::new`] over a model and a state that live elsewhere, those of an earlier sample for instance: neither is
     /// copied, so this costs little per sample.
-    #[inline(always)]
+    #[inline(never)]
     pub fn over(
         model: &'m Model<'m, T>,
         engine: Engine,
@@ -391,11 +391,16 @@ impl<'m, T: Real> Inference<'m, T> {
     /// assert!((second_is_on - inference.estimate().activity[1]).abs() < 1e-5);
     /// ```
     pub fn for_each_state(&mut self, mut visit: impl FnMut(&[u16], T)) {
+        self.visit_states::<false>(&mut visit);
+    }
+
+    /// The same; the compiler knows whether latents are maximal causes.
+    fn visit_states<const MAXIMAL: bool>(&mut self, visit: &mut dyn FnMut(&[u16], T)) {
         let (model, memory, state) = (self.model.get(), &mut self.memory, self.state.get_mut());
         if !FLOATS || state.latents.is_empty() || GIBBS && matches!(self.engine, Engine::Gibbs(_)) {
             return;
         }
-        if FIXED && state.is_fixed {
+        if FIXED && !MAXIMAL && state.is_fixed {
             // States are looked at in floats, which this sample has none of yet.
             weigh(&model.noise, memory.sample, memory.weighted);
             project_sample(model, memory.sample, None, memory.weighted, memory.projection);
@@ -406,9 +411,9 @@ impl<'m, T: Real> Inference<'m, T> {
         let mut path = Path::new();
         match model.shape.states {
             States::Subsets | States::Table if SUBSETS => {
-                subsets::each_state(model, memory, state, &mut path, &mut visit)
+                subsets::each_state::<T, MAXIMAL>(model, memory, state, &mut path, visit)
             }
-            _ => adaptive::each_state(model, memory, state, &mut path, &mut visit),
+            _ => adaptive::each_state(model, memory, state, &mut path, visit),
         }
     }
 
@@ -429,7 +434,7 @@ impl<'m, T: Real> Inference<'m, T> {
         }
         out.fill(T::ZERO);
         let model = *self.model.get();
-        self.for_each_state(|latents, probability| {
+        self.visit_states::<true>(&mut |latents, probability| {
             if !(probability > T::ZERO) {
                 return;
             }

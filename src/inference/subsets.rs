@@ -36,7 +36,7 @@ fn by_walk<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mu
         tableau.mark();
         let reference = tableau.on;
         let mut sums = Sums::new(tableau.joint, reference, memory.second, &mut state.map, memory.map_values);
-        walk(&mut tableau, memory.levels, |tableau, is_reference, children| {
+        walk(&mut tableau, memory.levels, &mut |tableau, is_reference, children| {
             sums.expand(tableau, is_reference, children);
         });
         let best = sums.settle(tableau.candidates);
@@ -123,7 +123,7 @@ fn by_table<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &m
         pulls.first.fill(T::ZERO);
         pulls.second.fill(T::ZERO);
     }
-    each_path(tabled.latents.len(), model.shape.max_active, |path| {
+    each_path(tabled.latents.len(), model.shape.max_active, &mut |path| {
         let mut path = path_of(path);
         sort(&mut path, tabled.latents);
         let relative = tabled.evaluate(&path);
@@ -158,24 +158,24 @@ fn path_of(positions: &[u16]) -> Path {
     path
 }
 
-/// Visits the states of the last sample: latents and probability.
+/// Visits the states of the last sample: latents and probability. Maximal causes have no table.
 #[inline(never)]
-pub(super) fn each_state<T: Real>(
+pub(super) fn each_state<T: Real, const MAXIMAL: bool>(
     model: &Model<'_, T>,
     memory: &mut Memory<'_, T>,
     state: &mut State<T>,
     path: &mut Path,
-    visit: &mut impl FnMut(&[u16], T),
+    visit: &mut dyn FnMut(&[u16], T),
 ) {
     let (energy, anchor, log_total) = (state.energy, state.anchor, state.log_total);
     // The memory of candidates then has none of floats.
     let was_fixed = state.is_fixed;
     // What was reported is not to be lost.
     let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0);
-    if let Some(table) = model.table.filter(|_| matches!(model.shape.states, States::Table)) {
+    if let Some(table) = model.table.filter(|_| !MAXIMAL && model.shape.states == States::Table) {
         let base = refer(&mut tableau, memory.gram, memory.projection, energy);
         let mut tabled = tabled!(model, table, memory, tableau);
-        each_path(tabled.latents.len(), model.shape.max_active, |positions| {
+        each_path(tabled.latents.len(), model.shape.max_active, &mut |positions| {
             let mut positions = path_of(positions);
             sort(&mut positions, tabled.latents);
             let joint = Joint { exponent: tabled.evaluate(&positions), ..Joint::new(base) };
@@ -200,7 +200,7 @@ pub(super) fn each_state<T: Real>(
             }
             false => tableau.settle(model.shape.max_active),
         }
-        walk(&mut tableau, memory.levels, |tableau, is_reference, children| {
+        walk(&mut tableau, memory.levels, &mut |tableau, is_reference, children| {
             let here = tableau.joint.above(&anchor) - log_total;
             for flip in (0..tableau.len()).map(Some).chain(is_reference.then_some(None)) {
                 if flip.is_some_and(|i| children >> (i % 64) & 1 == 0) {

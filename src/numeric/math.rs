@@ -351,6 +351,7 @@ impl<T: Real> Accurate<T> {
 /// ```
 /// assert_eq!(spikelet::math::binomial(10, 3), 120);
 /// ```
+#[inline(never)]
 pub const fn binomial(n: u64, k: u64) -> u64 {
     if k > n {
         return 0;

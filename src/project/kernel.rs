@@ -42,17 +42,15 @@ pub fn portable<T: Real>(dictionary: &[T], weighted: &[T], projection: &mut [T])
         let mut sums = [T::ZERO; PANEL];
         let [s0, s1, s2, s3, s4, s5, s6, s7] = &mut sums;
         // Written out, so that the eight sums stay in registers also when optimising for size.
-        for (w, &u) in panel.chunks_exact(PANEL).zip(weighted) {
-            if let &[w0, w1, w2, w3, w4, w5, w6, w7] = w {
-                *s0 += w0 * u;
-                *s1 += w1 * u;
-                *s2 += w2 * u;
-                *s3 += w3 * u;
-                *s4 += w4 * u;
-                *s5 += w5 * u;
-                *s6 += w6 * u;
-                *s7 += w7 * u;
-            }
+        for (&[w0, w1, w2, w3, w4, w5, w6, w7], &u) in panel.as_chunks().0.iter().zip(weighted) {
+            *s0 += w0 * u;
+            *s1 += w1 * u;
+            *s2 += w2 * u;
+            *s3 += w3 * u;
+            *s4 += w4 * u;
+            *s5 += w5 * u;
+            *s6 += w6 * u;
+            *s7 += w7 * u;
         }
         for (b, sum) in b.iter_mut().zip(sums) {
             *b = sum;

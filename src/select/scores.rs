@@ -86,7 +86,7 @@ fn bound<T: Real>(model: &Model<'_, T>, dims: impl Iterator<Item = (T, T)> + Clo
     };
     for (w, scores) in panels(packed, model.shape.dims).zip(scores.chunks_mut(PANEL)) {
         let mut sums = [T::ZERO; PANEL];
-        for (w, (y, a)) in w.chunks_exact(PANEL).zip(dims.clone()) {
+        for (w, (y, a)) in w.as_chunks::<PANEL>().0.iter().zip(dims.clone()) {
             for (sum, &w) in sums.iter_mut().zip(w) {
                 let above = T::ZERO.max(w - y);
                 *sum += above * above * a;
@@ -128,7 +128,7 @@ fn independent<T: Real>(model: &Model<'_, T>, sample: &[T], precision: &[T], sco
     let outputs = scores.chunks_mut(PANEL).zip(model.slab_mean.chunks(PANEL));
     for ((w, a), (scores, mean)) in panels.zip(outputs) {
         let mut sums = [T::ZERO; PANEL];
-        for ((w, a), &y) in w.chunks_exact(PANEL).zip(a.chunks_exact(PANEL)).zip(sample) {
+        for ((w, a), &y) in w.as_chunks::<PANEL>().0.iter().zip(a.as_chunks::<PANEL>().0).zip(sample) {
             for (((sum, &w), &a), &mean) in sums.iter_mut().zip(w).zip(a).zip(mean) {
                 let miss = y - w * mean;
                 *sum += miss * miss * a;

@@ -26,7 +26,7 @@ struct Level<T> {
 pub(crate) fn walk<T: Real>(
     tableau: &mut Tableau<'_, T>,
     levels: &mut [T],
-    mut expand: impl FnMut(&mut Tableau<'_, T>, bool, u64),
+    expand: &mut dyn FnMut(&mut Tableau<'_, T>, bool, u64),
 ) {
     let (n, members, max_active) = (tableau.len(), tableau.count, tableau.model.shape.max_active);
     let (mut order, mut place) = ([0u8; MAX_SELECTED], 0);

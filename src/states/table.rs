@@ -209,7 +209,7 @@ pub(crate) fn sort(path: &mut [u16], latents: &Latents) {
 }
 
 /// Visits every set of at most `max_active` of so many positions, parents before their children, which add a later one.
-pub(crate) fn each_path(positions: usize, max_active: usize, mut visit: impl FnMut(&[u16])) {
+pub(crate) fn each_path(positions: usize, max_active: usize, visit: &mut dyn FnMut(&[u16])) {
     let mut path = Path::new();
     loop {
         visit(&path);

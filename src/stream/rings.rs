@@ -39,6 +39,9 @@ pub(crate) struct Rings<'m> {
     pub place: Held<Place, &'m mut Place>,
 }
 
+/// What is done whenever K samples have come.
+type Burst<'x> = dyn FnMut(&[f32], &mut [f32], usize) -> bool + 'x;
+
 /// `burst` in what follows is called whenever K samples have come, with the rings of input and of output and the place of
 /// the oldest sample; it says whether all could be inferred.
 impl Rings<'_> {
@@ -52,26 +55,26 @@ impl Rings<'_> {
         &mut self,
         input: &[f32],
         output: &mut [f32],
-        burst: impl FnMut(&[f32], &mut [f32], usize) -> bool,
+        mut burst: impl FnMut(&[f32], &mut [f32], usize) -> bool,
     ) -> Result<(), Error> {
         let samples = self.samples(input.len(), output.len())?;
         if let Some(index) = input.iter().position(|y| !y.is_finite()) {
             return Err(Error::SampleNotFinite { index });
         }
-        self.run(samples, |i| at(input, i), |i, value| set(output, i, value), burst)
+        self.run(samples, &|i| at(input, i), &mut |i, value| set(output, i, value), &mut burst)
     }
 
     pub fn process_i16(
         &mut self,
         input: &[i16],
         output: &mut [i16],
-        burst: impl FnMut(&[f32], &mut [f32], usize) -> bool,
+        mut burst: impl FnMut(&[f32], &mut [f32], usize) -> bool,
     ) -> Result<(), Error> {
         let samples = self.samples(input.len(), output.len())?;
         let read = |i: usize| f32::from(input.get(i).copied().unwrap_or_default()) / 32768.0;
         // Halves away from zero; `as` saturates.
         let rounded = |value: f32| (value * 32768.0 + if value < 0.0 { -0.5 } else { 0.5 }) as i16;
-        self.run(samples, read, |i, value| set(output, i, rounded(value)), burst)
+        self.run(samples, &read, &mut |i, value| set(output, i, rounded(value)), &mut burst)
     }
 
     /// n, if the lengths fit.
@@ -84,13 +87,13 @@ impl Rings<'_> {
         Err(Error::BlockLength { channels, groups, input, output })
     }
 
-    /// Numbers of a block by their index; what is read is finite.
+    /// Numbers of a block by their index; what is read is finite. One piece of code for all streams and both kinds of numbers.
     fn run(
         &mut self,
         samples: usize,
-        read: impl Fn(usize) -> f32,
-        mut write: impl FnMut(usize, f32),
-        mut burst: impl FnMut(&[f32], &mut [f32], usize) -> bool,
+        read: &dyn Fn(usize) -> f32,
+        write: &mut dyn FnMut(usize, f32),
+        burst: &mut Burst<'_>,
     ) -> Result<(), Error> {
         let Extent { channels, groups, length, .. } = self.extent;
         Count::Streamed.add(samples * (channels + groups));

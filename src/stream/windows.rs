@@ -65,31 +65,38 @@ impl Windows<'_> {
         }
         if groups.len() == 1 {
             let is_done = inference.reconstruct(self.part).is_ok();
-            self.add(out, 0, oldest, self.part.iter().map(|y| y + mean));
+            self.add(out, 0, oldest, mean);
             return is_done;
         }
         if self.centred {
+            self.part.fill(0.0);
             let share = mean / groups.len() as f32;
-            (0..groups.len()).for_each(|group| self.add(out, group, oldest, core::iter::repeat(share)));
+            (0..groups.len()).for_each(|group| self.add(out, group, oldest, share));
         }
         let model = inference.model();
         for (latent, &x) in inference.estimate().mean.iter().enumerate() {
             if x != 0.0 {
                 with_column!(model, latent, |column| {
-                    self.add(out, groups.of(latent), oldest, column.map(|w| w * x));
+                    self.part.iter_mut().zip(column).for_each(|(part, w)| *part = w * x);
                 });
+                self.add(out, groups.of(latent), oldest, 0.0);
             }
         }
         true
     }
 
-    /// Adds a part of the window to a group's ring, by weight.
-    fn add(&self, out: &mut [f32], group: usize, oldest: usize, part: impl Iterator<Item = f32>) {
+    /// Adds `part` and an offset to a group's ring, by weight.
+    #[inline(never)]
+    fn add(&self, out: &mut [f32], group: usize, oldest: usize, offset: f32) {
         Count::Windowed.add(self.weights.len());
         let ring = span_mut(out, group * self.weights.len(), self.weights.len());
         let Some((newer, older)) = ring.split_at_mut_checked(oldest) else { return };
-        for ((out, weight), part) in older.iter_mut().chain(newer).zip(&*self.weights).zip(part) {
-            *out += weight * part;
+        let (weights, later) = self.weights.split_at_checked(older.len()).unwrap_or_default();
+        let (part, rest) = self.part.split_at_checked(older.len()).unwrap_or_default();
+        for (ring, weights, part) in [(older, weights, part), (newer, later, rest)] {
+            for ((out, weight), part) in ring.iter_mut().zip(weights).zip(part) {
+                *out += weight * (part + offset);
+            }
         }
     }
 }
