@@ -161,20 +161,29 @@ counts! {
     FixedReported = "fixed-reported",
 
     // Streams.
-    /// Numbers that go in or come out, those windowed, rotations and butterflies of the transform, latents mixed.
+    /// Numbers that go in or come out, those windowed, transforms, their rotations, points of two stages at once, butterflies of a
+    /// last stage, latents mixed.
     Streamed = "streamed",
     Windowed = "windowed",
+    Transforms = "transforms",
     Rotated = "rotated",
+    TwoStages = "two-stages",
     Butterflies = "butterflies",
     Mixed = "mixed",
     /// Of the short-time Fourier transform: samples windowed and rotated.
     StftSamples = "stft-samples",
 
-    // Spatial sources: bins, numbers of their covariances, states, multiply-adds of states.
+    // Spatial sources on two microphones, which have closed forms: bins heard, their sources and states.
+    PairBins = "pair-bins",
+    PairSources = "pair-sources",
+    PairStates = "pair-states",
+    /// On more microphones: bins heard, numbers of their covariances, states, multiply-adds of the states' factors.
     SpatialBins = "spatial-bins",
     SpatialSources = "spatial-sources",
     SpatialStates = "spatial-states",
     SpatialMacs = "spatial-macs",
+    /// Parameters of bins decoded from integers.
+    SpatialDecoded = "spatial-decoded",
 }
 
 impl Count {

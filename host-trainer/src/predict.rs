@@ -22,7 +22,11 @@ pub use draw::draw;
 /// Lines `core,what,number`.
 const TABLE: &str = include_str!("predict/weights.csv");
 
-/// What the dearest sample of those drawn is multiplied with: one that was not drawn may take more.
+/// What `tests/cost --predict` allows between a mean and its prediction.
+pub const ALLOWED: f64 = 0.15;
+
+/// The worst case is this times the most expensive sample tried, of which a third is up to a thousand times too loud: an empirical
+/// envelope, not a bound. The bound is [`Model::operations`], in multiply-adds.
 pub const MARGIN: f64 = 1.25;
 
 /// Samples that are drawn, and those that are made louder: ten to a thousand times.
@@ -103,14 +107,38 @@ pub fn count_blocks(blob: &Blob<'_>, engine: Engine, signal: &[f32]) -> Result<V
     let mut memory = vec![0.0; Stream::memory_len_for(blob, &engine)];
     let refused = |error| Error::run(error, "the stream of the model", "leave --clock away");
     let mut stream = Stream::new(*blob, engine, &mut memory).map_err(refused)?;
-    let mut out = vec![0.0; stream.hop() * stream.groups()];
-    let blocks = signal.chunks_exact(stream.hop() * stream.channels()).map(|block| {
+    let [read, written] = [stream.channels(), stream.groups()].map(|each| each * stream.hop());
+    Ok(hops(signal, read, written, |block, out| stream.process(block, out)))
+}
+
+/// Counts of every block of a signal.
+fn hops(
+    signal: &[f32],
+    read: usize,
+    written: usize,
+    mut process: impl FnMut(&[f32], &mut [f32]) -> Result<(), spikelet::Error>,
+) -> Vec<Counts> {
+    let mut out = vec![0.0; written];
+    let blocks = signal.chunks_exact(read).map(|block| {
         take();
         // What could not be inferred was worked on all the same.
-        let _ = stream.process(block, &mut out);
+        let _ = process(block, &mut out);
         take()
     });
-    Ok(blocks.collect())
+    blocks.collect()
+}
+
+/// Counts of the lapped transform of a block, forth and back.
+pub fn count_transform(bins: usize) -> [Counts; 2] {
+    let mut table = vec![0.0; Mdct::table_len(bins)];
+    Mdct::prepare(&mut table);
+    let mdct = Mdct::over(&table);
+    let (mut older, mut newer, mut spectrum) = (vec![0.0; bins], vec![0.0; bins], vec![0.0; bins]);
+    take();
+    mdct.forward(&older, &newer, &mut spectrum);
+    let forward = take();
+    mdct.inverse(&mut spectrum, &mut older, &mut newer);
+    [forward, take()]
 }
 
 /// Number `number` of the samples that a model is measured with: drawn, or so many times one.
@@ -131,7 +159,7 @@ pub struct Prediction {
     pub core: Core,
     /// Instructions of an average sample: projection, selection, posterior.
     pub stages: [f64; 3],
-    /// Instructions of the dearest sample, however loud: [`MARGIN`] times that of those tried.
+    /// Instructions of the worst case, however loud: see [`MARGIN`].
     pub worst: f64,
     /// Instructions of a stream for each point: inference, transform, windows.
     pub streamed: Option<f64>,
@@ -337,13 +365,16 @@ impl Predictor {
             let most = core.entry(&format!("most:{what}"))?;
             (*size as f64 > most).then(|| format!("{size} {what}, where {most} were measured"))
         });
-        let unknown = Count::ALL.iter().zip(weights).find_map(|(count, weight)| {
-            let is_counted = self.samples.iter().any(|counts| counts[*count as usize] > 0);
-            (weight.is_none() && is_counted)
-                .then(|| format!("what \"{}\" takes was not measured", count.name()))
-        });
-        unknown.or(larger)
+        unknown(weights, &self.samples).or(larger)
     }
+}
+
+/// What was counted and has no weight.
+fn unknown(weights: &[Option<f64>], samples: &[Counts]) -> Option<String> {
+    Count::ALL.iter().zip(weights).find_map(|(count, weight)| {
+        let is_counted = samples.iter().any(|counts| counts[*count as usize] > 0);
+        (weight.is_none() && is_counted).then(|| format!("what \"{}\" takes was not measured", count.name()))
+    })
 }
 
 /// The parts of the library that a model needs.

@@ -105,10 +105,16 @@ impl<T: Real> Bin<'_, T> {
     ) -> Heard<T> {
         let sources = self.activity.len().min(MOST_SOURCES);
         let states = 1 << sources;
-        Count::SpatialBins.add(1);
-        Count::SpatialSources.add(sources * D * D);
-        Count::SpatialStates.add(states);
-        Count::SpatialMacs.add(states * (D * (D + 1) * (D + 5) / 6));
+        if D == 2 {
+            Count::PairBins.add(1);
+            Count::PairSources.add(sources);
+            Count::PairStates.add(states);
+        } else {
+            Count::SpatialBins.add(1);
+            Count::SpatialSources.add(sources * D * D);
+            Count::SpatialStates.add(states);
+            Count::SpatialMacs.add(states * (D * (D + 1) * (D + 5) / 6));
+        }
         let mut energy = T::ZERO;
         for &y in y {
             energy += square(y);

@@ -5,6 +5,7 @@ use crate::blob::SPATIAL;
 use crate::blob::bytes::u32_at;
 use crate::blob::framed::{Framed, Head, is_of, range};
 use crate::blob::groups::Groups;
+use crate::counts::Count;
 use crate::error::{BlobError, ModelError};
 use crate::numeric::slices::{copy, span, span_mut};
 
@@ -134,6 +135,7 @@ impl<'a> SpatialModel<'a> {
         let record: &'b [f32] = match self.records {
             Records::Float(numbers) => span(numbers, index * len, len),
             Records::Integer(bytes) => {
+                Count::SpatialDecoded.add(len);
                 let (integers, _) = span(bytes, 2 * index * len, 2 * len).as_chunks();
                 let decode = |numbers: &mut [f32], integers: &[[u8; 2]], scale: f32| {
                     for (number, &integer) in numbers.iter_mut().zip(integers) {

@@ -63,16 +63,19 @@ pub(crate) fn fourier(points: &mut [[f32; 2]], twiddles: &[[f32; 2]], stride: us
     // So many points are transformed already; entry k step of the table is e^{-2 pi i k / 2 done}.
     let (mut done, mut step) = (4, stride * len / 8);
     while 4 * done <= len {
+        Count::TwoStages.add(len);
         two_stages(points, twiddles, done, step);
         (done, step) = (4 * done, step / 4);
     }
     if 2 * done == len {
+        Count::Butterflies.add(done);
         let Some((even, odd)) = points.split_at_mut_checked(done) else { return };
         for ((even, odd), &twiddle) in even.iter_mut().zip(odd).zip(twiddles.iter().step_by(step.max(1))) {
             (*even, *odd) = butterfly(*even, rotated(*odd, twiddle));
         }
     }
-    Count::Butterflies.add(len / 2 * len.trailing_zeros() as usize);
+    // The first two stages, which need no twiddles, are counted with the numbers that come in.
+    Count::Transforms.add(1);
 }
 
 /// From transforms of `done` points to those of four times as many.

@@ -1,6 +1,6 @@
 //! The models that are fitted, and others that are predicted: none is in both.
 //!
-//! All of tests/conformance are among the latter, except rooms, which have no points. Of the others a name says all: kind, D x H x H' x gamma, 1 / sigma^2, and
+//! All of tests/conformance are among the latter. Of the others a name says all: kind, D x H x H' x gamma, 1 / sigma^2, and
 //!
 //! | word | |
 //! |---|---|
@@ -12,16 +12,23 @@
 //! | independent, singleton, alone | scores, no singletons of latents that are no candidates |
 //! | transform64, windows4 | a stream: bins, or hop |
 //! | gibbs-2x10x1x0 | chains, sweeps, latents chosen at random, whether chains start at random |
+//!
+//! Spatial streams are called room, microphones x sources x length x hop of a frame, and i16 where parameters are integers.
 
 use spikelet::frame::{Form, Frame};
 use spikelet::model::Width;
 use spikelet::rng::Rng;
-use spikelet::{Blob, Engine, Gibbs, Start};
+use spikelet::{Blob, Engine, Gibbs, SpatialModel, Start};
 use spikelet_trainer::blob::{About, write};
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
 use std::fs;
 use std::path::Path;
+
+#[path = "../common/rooms.rs"]
+mod rooms;
+
+use rooms::Room;
 
 /// Samples of each.
 pub const SAMPLES: u64 = 9;
@@ -39,7 +46,6 @@ pub fn names(purpose: &str) -> Vec<String> {
         files.filter(|file| purpose != "fit" && file.extension().is_some_and(|ending| ending == "spk"));
     let mut known: Vec<String> =
         known.map(|file| file.file_stem().unwrap().to_str().unwrap().into()).collect();
-    known.retain(|name| !name.starts_with("room-"));
     known.sort();
     listed.chain(known).collect()
 }
@@ -53,12 +59,47 @@ pub struct Made {
     pub shape: [usize; 4],
     /// Draws for a block of a stream; 0 where there is none.
     pub draws: usize,
+    /// Whether it is a spatial stream, which has no points.
+    pub is_room: bool,
 }
 
 impl Made {
     pub fn blob(&self) -> Blob<'_> {
         Blob::parse(&self.bytes).expect("allocators align by eight bytes at least")
     }
+
+    pub fn room(&self) -> SpatialModel<'_> {
+        SpatialModel::parse(&self.bytes).expect("allocators align by eight bytes at least")
+    }
+
+    /// Coefficients of a block, where there is a transform.
+    pub fn bins(&self) -> Option<usize> {
+        if self.is_room {
+            return None;
+        }
+        match self.blob().frame()?.form {
+            Form::Transform { bins, .. } => Some(bins as usize),
+            _ => None,
+        }
+    }
+}
+
+/// Hops of a spatial stream, the last of them silent.
+const HOPS: usize = 15;
+
+fn room(samples: Option<Vec<f32>>, bytes: Vec<u8>) -> Made {
+    Made { samples, bytes, engine: Engine::Truncated, shape: [0; 4], draws: 1, is_room: true }
+}
+
+/// A spatial stream of a name.
+fn made_room(shape: &str, is_integer: bool) -> Made {
+    let numbers: Vec<usize> = shape.split('x').map(|number| number.parse().unwrap()).collect();
+    let [microphones, sources, length, hop]: [usize; 4] = numbers.try_into().unwrap();
+    let delays = [0.8, -0.6, 0.1, -1.3];
+    let (length, hop) = (length as u32, hop as u32);
+    let delays = &delays[..sources];
+    let room_of = Room { microphones, delays, length, hop, rate: 8000, is_integer, microphone: 0 };
+    room(Some(room_of.recording(HOPS * hop as usize, 7)), room_of.bytes())
 }
 
 /// One of tests/conformance.
@@ -67,13 +108,16 @@ fn known(name: &str) -> Made {
     let bytes = fs::read(path.with_extension("spk")).unwrap();
     let samples = fs::read(path.with_extension("f32")).unwrap();
     let samples = samples.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+    if name.starts_with("room-") {
+        return room(Some(samples), bytes);
+    }
     let blob = Blob::parse(&bytes).unwrap();
     let (kind, shape) = (blob.kind(), blob.model().shape);
     let gibbs = Engine::Gibbs(Gibbs { chains: 2, extra: 1, seed: 1, ..Gibbs::new(kind, 10) });
     let engine = if name.ends_with("-gibbs") { gibbs } else { Engine::Truncated };
     let draws = usize::from(blob.frame().is_some());
     let shape = [shape.dims, shape.latents, shape.selected, shape.max_active];
-    Made { samples: Some(samples), bytes, engine, shape, draws }
+    Made { samples: Some(samples), bytes, engine, shape, draws, is_room: false }
 }
 
 /// The model of a name.
@@ -85,6 +129,9 @@ pub fn made(name: &str) -> Made {
     let numbers = |word: &str| word.split('x').map(|number| number.parse().unwrap()).collect::<Vec<usize>>();
     if !words.get(1).is_some_and(|shape| shape.contains('x')) {
         return known(name);
+    }
+    if words[0] == "room" {
+        return made_room(words[1], has("i16"));
     }
     let kinds = [ModelKind::Gsc, ModelKind::Bsc, ModelKind::Nmf, ModelKind::Mca, ModelKind::Ssmca];
     let kind = kinds.into_iter().find(|kind| kind.name() == words[0]).unwrap();
@@ -176,5 +223,5 @@ pub fn made(name: &str) -> Made {
         Some(Form::Windows { .. }) => 1,
         _ => 0,
     };
-    Made { samples: None, bytes, engine, shape, draws }
+    Made { samples: None, bytes, engine, shape, draws, is_room: false }
 }

@@ -130,7 +130,7 @@ impl Inspect {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
         if let Some(model) = file.room()? {
-            return room::show(&model, &self.model, self.json);
+            return room::show(&model, self.processor.predict_room(&model)?, &self.model, self.json);
         }
         let blob = file.blob()?;
         let engine = self.sampling.checked(&blob.model(), None)?;

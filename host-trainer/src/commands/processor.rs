@@ -6,11 +6,11 @@
 
 use super::model_file::warn_of_rate;
 use crate::data::Source;
-use crate::predict::{CORES, Core, Prediction, Predictor};
+use crate::predict::{CORES, Core, Prediction, Predictor, rooms};
 use crate::{Error, Result};
 use serde::Serialize;
 use spikelet::frame::Form;
-use spikelet::{Blob, Engine};
+use spikelet::{Blob, Engine, SpatialModel};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default, clap::Args)]
@@ -40,7 +40,7 @@ pub(super) struct OnCore {
     /// Of an average sample.
     pub instructions: u64,
     pub instructions_by_stage: [u64; 3],
-    /// Of the dearest sample, however loud: a margin above all that were tried, but no proof.
+    /// Of the worst case, however loud: a margin above all samples that were tried, not a bound.
     pub instructions_worst: u64,
     /// Of a stream for each point, with its transform or windows; none where points are samples.
     pub instructions_streamed: Option<u64>,
@@ -61,7 +61,7 @@ pub(super) struct Load {
     clock: f64,
     points_per_second: f64,
     cycles_per_instruction: f64,
-    /// Of the processor, for average samples and if all were the dearest.
+    /// Of the processor, for average samples and if all were the worst case.
     share: f64,
     share_worst: f64,
 }
@@ -102,17 +102,37 @@ impl Processor {
             (Some(clock), Some(prediction)) => Some(self.load(blob, clock, prediction)?),
             _ => None,
         };
-        let on_core = predictions.iter().map(|prediction| OnCore::new(blob, prediction)).collect();
+        let on_core = predictions.iter().map(|on| OnCore::new(blob.byte_len(), on)).collect();
         Ok(Cores { on_core, unknown: None, load, loud: Some(predictor.loud()) })
+    }
+
+    /// The same for a spatial stream, hop by hop.
+    pub fn predict_room(&self, model: &SpatialModel<'_>) -> Result<Cores> {
+        let chosen = CORES.into_iter().filter(|core| self.core.is_none_or(|chosen| chosen == *core));
+        let predictions = chosen.map(|core| rooms::predict(core, model)).collect::<Result<Vec<_>>>()?;
+        let predictions: Vec<Prediction> = predictions.into_iter().flatten().collect();
+        let load = match (self.clock, predictions.first()) {
+            (Some(clock), Some(prediction)) => {
+                let known = Some(f64::from(model.rate())).filter(|&rate| rate > 0.0);
+                Some(self.share(clock, self.rate_or(known)? / model.hop() as f64, prediction))
+            }
+            _ => None,
+        };
+        let on_core = predictions.iter().map(|on| OnCore::new(model.byte_len(), on)).collect();
+        Ok(Cores { on_core, unknown: None, load, loud: None })
+    }
+
+    /// Samples a second, from the command line or from the model.
+    fn rate_or(&self, known: Option<f64>) -> Result<f64> {
+        self.rate.or(known).ok_or_else(|| {
+            let what = "the model does not know how many samples there are a second";
+            Error::input(what, "--clock", "add --rate, such as --rate 16000")
+        })
     }
 
     fn load(&self, blob: &Blob<'_>, clock: f64, prediction: &Prediction) -> Result<Load> {
         let frame = blob.frame();
-        let known = frame.map(|frame| f64::from(frame.rate)).filter(|&rate| rate > 0.0);
-        let Some(rate) = self.rate.or(known) else {
-            let what = "the model does not know how many samples there are a second";
-            return Err(Error::input(what, "--clock", "add --rate, such as --rate 16000"));
-        };
+        let rate = self.rate_or(frame.map(|frame| f64::from(frame.rate)).filter(|&rate| rate > 0.0))?;
         let points_per_second = match frame.map(|frame| frame.form) {
             Some(Form::Windows { hop, .. }) => rate / f64::from(hop),
             Some(Form::Patches { .. }) => {
@@ -121,19 +141,23 @@ impl Processor {
             }
             _ => rate,
         };
+        Ok(self.share(clock, points_per_second, prediction))
+    }
+
+    fn share(&self, clock: f64, points_per_second: f64, prediction: &Prediction) -> Load {
         let cycles_per_instruction = self.cpi.unwrap_or(prediction.core.cycles_per_instruction);
         let instructions = prediction.instructions();
         // What a stream takes beside inference is the same for all samples.
         let streamed = prediction.streamed.unwrap_or(instructions);
         let share = |instructions: f64| points_per_second * instructions * cycles_per_instruction / clock;
-        Ok(Load {
+        Load {
             core: prediction.core.name,
             clock,
             points_per_second,
             cycles_per_instruction,
             share: share(streamed),
             share_worst: share(prediction.worst + (streamed - instructions).max(0.0)),
-        })
+        }
     }
 }
 
@@ -146,7 +170,7 @@ pub(super) fn share(blob: &Blob<'_>, core: &str, clock: f64) -> Result<[f64; 2]>
 }
 
 impl OnCore {
-    fn new(blob: &Blob<'_>, prediction: &Prediction) -> Self {
+    fn new(blob_bytes: usize, prediction: &Prediction) -> Self {
         let round = |instructions: f64| instructions.round() as u64;
         Self {
             core: prediction.core.name,
@@ -154,7 +178,7 @@ impl OnCore {
             instructions_by_stage: prediction.stages.map(round),
             instructions_worst: round(prediction.worst),
             instructions_streamed: prediction.streamed.map(round),
-            flash_bytes: prediction.text_bytes as usize + blob.byte_len(),
+            flash_bytes: prediction.text_bytes as usize + blob_bytes,
             text_bytes: prediction.text_bytes,
             arena_bytes: prediction.arena_bytes,
             stack_bytes: prediction.stack_bytes,

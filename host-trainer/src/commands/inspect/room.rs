@@ -2,6 +2,7 @@
 
 use crate::commands::model_file::names;
 use crate::commands::output::{counted, print, printable};
+use crate::commands::processor::{Cores, Load, OnCore};
 use crate::{Error, Result};
 use serde::Serialize;
 use spikelet::SpatialModel;
@@ -22,10 +23,9 @@ struct Facts<'a> {
     arena_bytes: usize,
     stream_bytes: usize,
     features: [&'static str; 1],
-    /// Multiply-adds per sample, on average.
-    operations: u64,
-    /// Multiply-adds of a frame, which come at once.
-    operations_per_frame: u64,
+    /// Instructions are those of a hop.
+    cores: Vec<OnCore>,
+    load: Option<Load>,
     latency: usize,
     hop: usize,
     microphone: usize,
@@ -36,21 +36,9 @@ struct Facts<'a> {
     provenance: &'a str,
 }
 
-/// Multiply-adds of a frame: transforms of L/2 complex points and their windows, and the states of every bin.
-fn operations(model: &SpatialModel<'_>) -> u64 {
-    let (d, h, length) = (model.microphones(), model.sources(), model.length());
-    let transform = 4 * (length / 2) * (length / 2).ilog2() as usize / 2 + 4 * length;
-    // Two microphones have closed forms: some 10 for each state. More take a factorisation and two substitutions of
-    // complex numbers, 4 multiply-adds for each product.
-    let state = if d == 2 { 10 } else { 4 * (d * (d + 1) * (d + 5) / 6) };
-    let covariance = 4 * d * d * (d + 1) / 2;
-    let bin = (1 << h) * state + h * (covariance + 8 * d + 20);
-    ((d + h) * transform + model.bins() * bin) as u64
-}
-
 /// Prints it.
-pub(super) fn show(model: &SpatialModel<'_>, path: &Path, as_json: bool) -> Result<()> {
-    let per_frame = operations(model);
+pub(super) fn show(model: &SpatialModel<'_>, cores: Cores, path: &Path, as_json: bool) -> Result<()> {
+    let on_cores = cores.rows();
     let facts = Facts {
         kind: "spatial",
         dims: model.microphones(),
@@ -61,8 +49,8 @@ pub(super) fn show(model: &SpatialModel<'_>, path: &Path, as_json: bool) -> Resu
         arena_bytes: stream_bytes(model),
         stream_bytes: stream_bytes(model),
         features: ["spatial"],
-        operations: per_frame.div_ceil(model.hop() as u64),
-        operations_per_frame: per_frame,
+        cores: cores.on_core,
+        load: cores.load,
         latency: model.length() - 1,
         hop: model.hop(),
         microphone: model.constants().microphone,
@@ -82,7 +70,7 @@ pub(super) fn show(model: &SpatialModel<'_>, path: &Path, as_json: bool) -> Resu
     let late = facts.rate.map_or(String::new(), |rate| {
         format!(" ({:.0} ms)", 1000.0 * facts.latency as f64 / f64::from(rate))
     });
-    let rows = [
+    let first = [
         ("model", format!("spatial {}", path.display())),
         ("microphones D", facts.dims.to_string()),
         ("sources H", format!("{}, as microphone {} hears them", facts.latents, facts.microphone)),
@@ -91,11 +79,14 @@ pub(super) fn show(model: &SpatialModel<'_>, path: &Path, as_json: bool) -> Resu
         ("flash", format!("{} bytes", facts.blob_bytes)),
         ("RAM", format!("{} bytes for a stream", facts.stream_bytes)),
         ("features", facts.features.join(", ")),
-        ("multiply-adds", format!("{} per sample, {per_frame} at once per frame", facts.operations)),
+        ("a hop", format!("{} samples, with this many instructions at once:", facts.hop)),
+    ];
+    let last = [
         ("latency", counted(facts.latency, "sample") + &late),
         ("points are", facts.frame.clone() + &rate),
         ("blob format", format!("version {VERSION}")),
         ("provenance", printable(facts.provenance)),
     ];
-    print(&rows.iter().map(|(key, value)| format!("{key:<18} {value}\n")).collect::<String>())
+    let rows = first.iter().chain(&on_cores).chain(&last);
+    print(&rows.map(|(key, value)| format!("{key:<18} {value}\n")).collect::<String>())
 }
