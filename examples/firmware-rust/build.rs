@@ -6,7 +6,7 @@
 use std::{env, fs, path::PathBuf};
 
 const CONFORMANCE: &str = "../../tests/conformance";
-const DEFAULT: [&str; 17] = [
+const DEFAULT: [&str; 16] = [
     "d4h6",
     "d16h32",
     "d64h256",
@@ -23,7 +23,6 @@ const DEFAULT: [&str; 17] = [
     "subsets-d12h16",
     "fixed-d16h32",
     "fixed-d4h6",
-    "i16-d64h256",
 ];
 
 fn main() {

@@ -1,6 +1,7 @@
 //! What the example and the cost measurement share: a board, recordings in flash, a digest.
 #![no_std]
 
+pub mod blocks;
 pub mod board;
 pub mod digest;
 pub mod recording;
