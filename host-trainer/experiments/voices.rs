@@ -1,13 +1,15 @@
 //! Recorded voices on a few microphones, without echoes: more microphones than voices are not needed.
 //!
-//! Voices of different speakers, all equally loud, are mixed with random gains. A lapped transform (MDCT, 256 bins, gains learned)
-//! makes points of them; exact EM with a unit slab learns the directions from the mixture alone, and the
+//! Voices of different speakers, all equally loud, are mixed with random gains. A lapped transform (MDCT, 32 ms, gains
+//! learned) makes points of them; exact EM with a unit slab learns the directions from the mixture alone, and the
 //! stream that a device would run takes it apart. Beside it: FastICA on the samples, which finds as many sources as there are
 //! microphones; and masks, as in DUET, by the directions that EM found: each coefficient goes whole to the voice whose direction is nearest.
 //!
 //! SI-SDR in dB, mean and standard deviation over mixtures of the mean over voices. `mixture` is the channel that comes closest to a
 //! voice. Of FastICA and masks every voice gets the output that is closest to it, also if another has the same; the streams are
 //! assigned one to one.
+//!
+//! The last row is the second with the same recordings resampled to 44.1 kHz: the band above 4 kHz is empty, and is not learned from.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example voices -- FOLDER [--quick] [--skip ROWS]
@@ -21,11 +23,12 @@ use common::Arguments;
 use common::fast_ica::fast_ica;
 use common::lapped::{signal, spectra};
 use common::mixtures::{directions, mix, unit_columns, unmixed};
-use common::recordings::{self, BINS, Learned, Recording, loud, separated};
+use common::recordings::{self, Learned, Recording, bins, loud, separated};
 use common::table::{Table, mean_and_spread};
 use spikelet::rng::Rng;
 use spikelet_trainer::blob::About;
 use spikelet_trainer::metrics::{MAX_DB, assign, si_sdr_db};
+use spikelet_trainer::spectral::resampled;
 use spikelet_trainer::{Error, Result};
 use std::process::ExitCode;
 
@@ -38,11 +41,15 @@ fn experiment(arguments: &Arguments) -> Result<()> {
     let (mixtures, seconds) = if arguments.quick { (2, 4) } else { (5, 10) };
     println!("SI-SDR in dB over {mixtures} mixtures of {seconds} s, mean (standard deviation)\n");
     let columns = ["mixture    ", "FastICA    ", "masks      ", "spikelet   "];
-    let table = Table::new(&["voices", "microphones", columns[0], columns[1], columns[2], columns[3]]);
-    for (count, microphones) in [(4, 4), (3, 2), (4, 3)].into_iter().skip(arguments.skip) {
+    let table =
+        Table::new(&["voices", "microphones", "rate", columns[0], columns[1], columns[2], columns[3]]);
+    let faster: Vec<Recording> = voices.iter().map(at_44100).collect();
+    let rows = [(4, 4, &voices), (3, 2, &voices), (4, 3, &voices), (3, 2, &faster)];
+    for (count, microphones, voices) in rows.into_iter().skip(arguments.skip) {
         let figures =
-            arguments.trials(mixtures, |trial| compare(&voices, count, microphones, seconds, trial))?;
-        let mut row = vec![count.to_string(), microphones.to_string()];
+            arguments.trials(mixtures, |trial| compare(voices, count, microphones, seconds, trial))?;
+        let rate = voices.first().map_or(0, |voice| voice.rate);
+        let mut row = vec![count.to_string(), microphones.to_string(), rate.to_string()];
         for method in 0..4 {
             let (mean, spread) =
                 mean_and_spread(&figures.iter().map(|row| row[method]).collect::<Vec<f64>>());
@@ -51,6 +58,14 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         table.row(&row);
     }
     Ok(())
+}
+
+/// The same sound at 44.1 kHz, with nothing above its band.
+fn at_44100(recording: &Recording) -> Recording {
+    let (up, down) = (44_100, recording.rate as usize);
+    let common = (1..=down).rev().find(|&n| up % n == 0 && down % n == 0).unwrap_or(1);
+    let samples = resampled(&recording.samples, up / common, down / common);
+    Recording { speaker: recording.speaker.clone(), samples, rate: up as u32 }
 }
 
 /// Mean SI-SDR of mixture, FastICA, masks and our own stream.
@@ -75,7 +90,7 @@ fn compare(
     let single: Vec<Vec<f64>> = (0..microphones).map(channel).collect();
     let ica = unmixed(&heard, &fast_ica(&heard, microphones, 4, common::seed(81, trial))?, microphones);
     let (parts, directions) = learned(&heard, microphones, count, rate, trial)?;
-    let masked = masked(&single, &directions, count);
+    let masked = masked(&single, &directions, count, bins(rate));
     Ok([best(&truths, &single), best(&truths, &ica), best(&truths, &masked), matched(&truths, &parts)])
 }
 
@@ -106,18 +121,18 @@ fn learned(heard: &[f64], d: usize, h: usize, rate: u32, trial: usize) -> Result
 }
 
 /// Every coefficient to the nearest direction.
-fn masked(channels: &[Vec<f64>], directions: &[f64], h: usize) -> Vec<Vec<f64>> {
+fn masked(channels: &[Vec<f64>], directions: &[f64], h: usize, bins: usize) -> Vec<Vec<f64>> {
     let (d, directions) = (channels.len(), unit_columns(directions, h));
-    let spectra: Vec<Vec<Vec<f32>>> = channels.iter().map(|samples| spectra(samples, BINS)).collect();
-    let mut parts = vec![vec![vec![0.0f32; BINS]; spectra[0].len()]; h];
-    for (number, bin) in (0..spectra[0].len()).flat_map(|number| (0..BINS).map(move |bin| (number, bin))) {
+    let spectra: Vec<Vec<Vec<f32>>> = channels.iter().map(|samples| spectra(samples, bins)).collect();
+    let mut parts = vec![vec![vec![0.0f32; bins]; spectra[0].len()]; h];
+    for (number, bin) in (0..spectra[0].len()).flat_map(|number| (0..bins).map(move |bin| (number, bin))) {
         let along = |k: usize| {
             (0..d).map(|i| directions[i * h + k] * f64::from(spectra[i][number][bin])).sum::<f64>()
         };
         let nearest = (0..h).fold(0, |best, k| if along(k).abs() > along(best).abs() { k } else { best });
         parts[nearest][number][bin] = along(nearest) as f32;
     }
-    parts.iter().map(|part| signal(part, BINS, channels[0].len())).collect()
+    parts.iter().map(|part| signal(part, bins, channels[0].len())).collect()
 }
 
 fn scores(truths: &[Vec<f64>], outputs: &[Vec<f64>]) -> Vec<f64> {

@@ -5,6 +5,7 @@ use spikelet::Blob;
 use spikelet::frame::{Form, Frame};
 use spikelet_trainer::blob::{self, About};
 use spikelet_trainer::data;
+use spikelet_trainer::delays::bins_of;
 use spikelet_trainer::parameters::Parameters;
 use spikelet_trainer::prepare::{GramName, Options, Prepared};
 use spikelet_trainer::train::settings::{InitForm, NoiseForm, SlabForm};
@@ -13,8 +14,10 @@ use spikelet_trainer::train::{Points, Settings};
 use spikelet_trainer::{Error, Result, streaming};
 use std::path::{Path, PathBuf};
 
-/// Of the lapped transform.
-pub const BINS: usize = 256;
+/// Bins of the lapped transform for a rate, as `train` takes them: 256 at 8 kHz, 1024 at 44.1 kHz.
+pub fn bins(rate: u32) -> usize {
+    bins_of(0.032 * f64::from(rate))
+}
 
 /// The first channel of a file.
 pub struct Recording {
@@ -59,12 +62,12 @@ pub struct Learned {
     pub points: Vec<f64>,
 }
 
-/// Learns H directions from what D microphones heard (N x D), as `train --transform mdct --bins 256` does.
+/// Learns H directions from what D microphones heard (N x D), as `train --transform mdct` does.
 pub fn learn(heard: &[f32], d: usize, h: usize, rate: u32, seed: u64) -> Result<Learned> {
     let folder = tempfile::tempdir().map_err(|cause| Error::run(cause, "a temporary folder", "make room"))?;
     let path = folder.path().join("mixture.wav");
     data::write_wav(&path, rate, d, heard)?;
-    let form = Form::Transform { bins: BINS as u32, channels: d as u32 };
+    let form = Form::Transform { bins: bins(rate) as u32, channels: d as u32 };
     let frame = Frame { form, rate, centred: false };
     let mut points = Points::open_framed(std::slice::from_ref(&path), Some(&frame), 1)?;
     // As `train --transform` does by itself: with as many microphones as voices, weak sounds are the voices' too.
