@@ -7,6 +7,7 @@
 //! through the core), `streaming` (recordings through it), `inferring` and `sampling` (its settings as flags), `processor` (what cores take), `results` (the arrays they make), `sanity` (data that cannot be meant), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
 
 mod advise;
+mod chosen_states;
 mod demo;
 mod denoise;
 mod engine;

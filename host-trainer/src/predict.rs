@@ -141,6 +141,14 @@ pub fn count_transform(bins: usize) -> [Counts; 2] {
     [forward, take()]
 }
 
+/// Points that a stream works on at once.
+fn points_of_block(blob: &Blob<'_>) -> usize {
+    match blob.frame().map(|frame| frame.form) {
+        Some(Form::Transform { bins, .. }) => bins as usize,
+        _ => 1,
+    }
+}
+
 /// Number `number` of the samples that a model is measured with: drawn, or so many times one.
 pub fn loud(model: &Model<'_, f32>, number: u64) -> Vec<f32> {
     let factor = 10f32.powi(1 + (number % 3) as i32);
@@ -163,6 +171,8 @@ pub struct Prediction {
     pub worst: f64,
     /// Instructions of a stream for each point: inference, transform, windows.
     pub streamed: Option<f64>,
+    /// Instructions of a stream for each point of the dearest block, [`MARGIN`] times that of those tried.
+    pub worst_block: Option<f64>,
     /// Flash for code, in bytes.
     pub text_bytes: u32,
     /// RAM in bytes: of a stream, where points are windows or coefficients of a transform, else of a state.
@@ -190,6 +200,8 @@ pub struct Predictor {
     loud: f64,
     /// What a stream counts beside inference, for each point.
     beside: Option<Vec<f64>>,
+    /// Blocks of the stream, as many samples as it works on at once, and how many points each has.
+    blocks: (Vec<Counts>, usize),
     sizes: [(&'static str, usize); 3],
     arena_bytes: usize,
     method: String,
@@ -283,6 +295,7 @@ impl Predictor {
             samples,
             loud: loud_share,
             beside: None,
+            blocks: (Vec::new(), 1),
             sizes: [("dimensions", shape.dims), ("latents", shape.latents), ("selected", shape.selected)],
             arena_bytes: engine.state_bytes(shape),
             method: method(model, engine),
@@ -325,8 +338,17 @@ impl Predictor {
         let per = alone.len().max(1) as f64 / 3.0;
         let beside = mean(&whole, per).into_iter().zip(mean(&alone, per)).map(|(all, part)| all - part);
         self.beside = Some(beside.collect());
+        self.blocks = (whole, points_of_block(blob));
         self.arena_bytes = stream_bytes(blob);
         self.features.push("stream");
+        Ok(self)
+    }
+
+    /// With the blocks of a recording of all channels instead of those that the model draws.
+    pub fn with_blocks_of(mut self, blob: &Blob<'_>, engine: Engine, recording: &[f32]) -> Result<Self> {
+        if self.beside.is_some() {
+            self.blocks.0 = count_blocks(blob, engine, recording)?;
+        }
         Ok(self)
     }
 
@@ -347,12 +369,14 @@ impl Predictor {
         // Frames of the stream itself lie above those of inference.
         let stream = self.beside.as_ref().and_then(|_| core.entry("stack:stream")).unwrap_or(0.0);
         let stages = [0, 1, 2].map(|stage| dot(&weights, self.stages[stage].iter().copied()));
+        let (blocks, per_block) = &self.blocks;
         let beside = self.beside.as_ref().map(|counts| dot(&weights, counts.iter().copied()));
         Some(Prediction {
             core,
             stages,
             worst: MARGIN * self.samples.iter().map(of).fold(0.0, f64::max),
             streamed: beside.map(|beside| stages.iter().sum::<f64>() + beside),
+            worst_block: blocks.iter().map(of).reduce(f64::max).map(|most| MARGIN * most / *per_block as f64),
             text_bytes: self.features.iter().filter_map(text).sum::<f64>() as u32,
             arena_bytes: self.arena_bytes,
             stack_bytes: (stack.unwrap_or_default() + stream) as u32,

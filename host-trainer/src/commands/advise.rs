@@ -1,22 +1,23 @@
 //! `spikelet advise`: which model to train on some data for some device, what it will cost, and the commands.
 
+mod choose;
 mod fit;
 mod look;
+mod rooms;
 mod words;
 
 use super::demo::step;
 use super::output::print;
 use super::processor::{clock, core};
-use crate::parameters::ModelKind;
 use crate::predict::Core;
+use crate::prepare::StatesName;
 use crate::{Error, Result};
-use fit::{Choice, Cost, Limits};
+use choose::{Choice, best, choices};
+use fit::Limits;
 use look::{Content, Look};
 use spikelet::frame::Form;
+use spikelet::spatial::{MOST_MICROPHONES, MOST_SOURCES};
 use std::path::{Path, PathBuf};
-
-/// Up to so many latents all states are looked at, as `train` does it.
-const EXACT_UP_TO: usize = 10;
 
 /// Say which model to train on some data for some device, and what it will cost there
 #[derive(Debug, clap::Args)]
@@ -64,12 +65,26 @@ impl Advise {
     pub fn run(self) -> Result<()> {
         let look = Look::at(&self.data)?;
         let limits = Limits { clock: self.clock, ram: self.ram, flash: self.flash, latency: self.latency };
-        let mut text = words::data(&look, &self.data) + &words::target(self.core, &limits);
         let sources = self.sources.map(usize::from);
-        if let Content::Channels { apart: true, channels, .. } = look.content {
-            let latents = sources.unwrap_or(look.directions.unwrap_or(channels).clamp(2, channels.max(2)));
-            text += &words::spatial(latents);
-            return self.finish(text, self.spatial_commands(latents));
+        let mut text = words::data(&look, &self.data, sources) + &words::target(self.core, &limits);
+        match look.content {
+            Content::Channels { apart: true, channels, rate, .. } => {
+                let found = look.directions.unwrap_or(channels).clamp(2, channels.min(MOST_SOURCES));
+                let latents = sources.unwrap_or(found);
+                check_room(channels, latents, &self.data)?;
+                let (choice, cost) = rooms::best([channels, latents], rate, self.core, &limits)?;
+                text += &words::spatial(&choice, self.sources.is_some());
+                text += &match cost {
+                    Some(cost) => words::cost(&cost, self.core, &limits),
+                    None => words::unknown_cost(self.core),
+                };
+                return self.finish(text + &words::spatial_quality(&choice), self.spatial_commands(&choice));
+            }
+            Content::Mono { .. } => {
+                text += &words::one_channel();
+                return self.finish(text, self.one_channel_commands());
+            }
+            _ => {}
         }
         let choices = choices(&look, sources, &limits, self.has_float_unit());
         let (choice, cost) = best(&choices, self.core, &limits)?;
@@ -100,6 +115,13 @@ impl Advise {
         self.out.with_extension(ending).display().to_string()
     }
 
+    /// To be run with a recording of every source, and what comes then.
+    fn one_channel_commands(&self) -> Vec<Vec<String>> {
+        let mut train = words_of("train --model mca --latents 64 --transform spectrum");
+        train.extend([self.data.display().to_string(), "--out".into(), self.out.display().to_string()]);
+        vec![train]
+    }
+
     fn commands(&self, look: &Look, choice: &Choice) -> Vec<Vec<String>> {
         let (data, out) = (self.data.display().to_string(), self.out.display().to_string());
         let mut train =
@@ -112,9 +134,11 @@ impl Advise {
             Form::Patches { width, height } => train.extend(words_of(&format!("--patch {width}x{height}"))),
             _ => {}
         }
-        let by_default = default_states(choice.kind, choice.latents);
-        if (choice.selected, choice.max_active) != by_default {
-            let flags = format!("--selected {} --max-active {}", choice.selected, choice.max_active);
+        if choice.states == StatesName::Subsets && !choice.is_as_trained() {
+            let flags = format!(
+                "--engine truncated --selected {} --max-active {}",
+                choice.selected, choice.max_active
+            );
             train.extend(words_of(&flags));
         }
         if choice.latents > 32 {
@@ -123,24 +147,19 @@ impl Advise {
         train.extend([data.clone(), "--out".into(), out.clone()]);
         let mut all = vec![train];
         let mut model = out;
-        if choice.fixed {
-            let small = self.path("i16.spk");
-            all.push(vec![
-                "quantize".into(),
-                model,
-                "--encoding".into(),
-                "i16".into(),
-                "--fixed-point".into(),
-                "--out".into(),
-                small.clone(),
-            ]);
+        if choice.fixed || (choice.states == StatesName::Adaptive && !choice.is_as_trained()) {
+            let encoding = if choice.fixed { "i16 --fixed-point" } else { "f32" };
+            let small = self.path(if choice.fixed { "i16.spk" } else { "small.spk" });
+            let mut quantize = vec!["quantize".into(), model];
+            quantize.extend(words_of(&format!(
+                "--encoding {encoding} --states adaptive --expansions {} --max-active {}",
+                choice.expansions, choice.max_active
+            )));
+            quantize.extend(["--out".into(), small.clone()]);
+            all.push(quantize);
             model = small;
         }
-        let mut inspect = vec!["inspect".into(), model.clone(), "--core".into(), self.core.short.into()];
-        if let (Some(clock), true) = (self.clock, choice.rate > 0) {
-            inspect.extend(["--clock".into(), format!("{}MHz", clock / 1e6)]);
-        }
-        all.push(inspect);
+        all.push(self.inspect(&model, choice.rate));
         match look.content {
             Content::Channels { .. } => {
                 all.push(vec![
@@ -154,6 +173,7 @@ impl Advise {
             Content::Picture { .. } => {
                 all.push(vec!["denoise".into(), model.clone(), data, self.path("clean.png")])
             }
+            // Has commands of its own.
             Content::Mono { .. } => {}
             Content::Points { .. } => {
                 all.push(vec!["infer".into(), model.clone(), data, "--out-dir".into(), self.path("results")]);
@@ -163,108 +183,55 @@ impl Advise {
         all
     }
 
-    fn spatial_commands(&self, latents: usize) -> Vec<Vec<String>> {
+    fn spatial_commands(&self, choice: &rooms::Choice) -> Vec<Vec<String>> {
         let (data, out) = (self.data.display().to_string(), self.out.display().to_string());
-        let mut train = words_of(&format!("train --model spatial --latents {latents}"));
+        let mut train = words_of(&format!("train --model spatial --latents {}", choice.sources));
+        if !choice.is_usual() {
+            train.extend(words_of(&format!("--frame {}", choice.length)));
+        }
         train.extend([data.clone(), "--out".into(), out.clone()]);
-        vec![
-            train,
-            vec!["inspect".into(), out.clone(), "--core".into(), self.core.short.into()],
-            vec!["separate".into(), out.clone(), data, "--out-dir".into(), self.path("sources")],
-            vec!["export".into(), out, "--format".into(), "c".into(), "--out".into(), self.path("h")],
-        ]
+        let mut all = vec![train];
+        let mut model = out.clone();
+        if choice.integers {
+            model = self.path("i16.spk");
+            all.push(
+                [vec!["quantize".into(), out], words_of("--encoding i16 --out"), vec![model.clone()]]
+                    .concat(),
+            );
+        }
+        all.extend([
+            self.inspect(&model, choice.rate),
+            vec!["separate".into(), model.clone(), data, "--out-dir".into(), self.path("sources")],
+            vec!["export".into(), model, "--format".into(), "c".into(), "--out".into(), self.path("h")],
+        ]);
+        all
+    }
+
+    fn inspect(&self, model: &str, rate: u32) -> Vec<String> {
+        let mut inspect = vec!["inspect".into(), model.into(), "--core".into(), self.core.short.into()];
+        if let (Some(clock), true) = (self.clock, rate > 0) {
+            inspect.extend(["--clock".into(), format!("{}MHz", clock / 1e6)]);
+        }
+        inspect
     }
 }
 
-/// H' and gamma that `train` takes by itself.
-fn default_states(kind: ModelKind, latents: usize) -> (usize, usize) {
-    let few = if kind == ModelKind::Mca { 6 } else { EXACT_UP_TO };
-    if latents <= few { (latents, latents) } else { (few, if kind == ModelKind::Mca { 3 } else { 4 }) }
+/// Refuses what a spatial model cannot be.
+fn check_room(channels: usize, sources: usize, data: &Path) -> Result<()> {
+    if channels > MOST_MICROPHONES {
+        let what = format!("{channels} microphones that are apart are more than a spatial model can have");
+        let advice = format!("give {MOST_MICROPHONES} of the channels");
+        return Err(Error::input(what, data.display(), advice));
+    }
+    if sources > MOST_SOURCES {
+        let what = format!("{sources} sources are more than a spatial model can have");
+        return Err(Error::input(what, "--sources", format_args!("ask for 1 to {MOST_SOURCES}")));
+    }
+    Ok(())
 }
 
 fn words_of(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
-}
-
-/// What could be used on this data, the best first and the cheapest last.
-fn choices(look: &Look, sources: Option<usize>, limits: &Limits, floats: bool) -> Vec<Choice> {
-    let found = look.directions.unwrap_or(0);
-    let choice = |kind, dims, latents, form, rate| {
-        let (selected, max_active) = default_states(kind, latents);
-        Choice { kind, dims, latents, selected, max_active, form, rate, fixed: false }
-    };
-    let mut all = Vec::new();
-    match look.content {
-        Content::Channels { channels, rate, .. } => {
-            let latents = sources.unwrap_or(found.clamp(channels, 2 * channels));
-            let longest = limits.latency.map_or(2048.0, |seconds| (seconds * f64::from(rate) + 1.0) / 2.0);
-            let most = super::train::bins(rate);
-            let fits = |bins: &u32| f64::from(*bins) <= longest;
-            let first =
-                std::iter::successors(Some(most), |bins| Some(bins / 2)).take_while(|bins| *bins >= 16);
-            // Nothing shorter fits: the shortest comes closest.
-            let bins = first.into_iter().find(fits).unwrap_or(16);
-            let form = Form::Transform { bins, channels: channels as u32 };
-            all.push(choice(ModelKind::Gsc, channels, latents, form, rate));
-        }
-        Content::Mono { rate, .. } => {
-            let (length, hop) = ((rate / 125).max(8), (rate / 500).max(2));
-            for (latents, times) in [(40, 1), (40, 2), (20, 2)] {
-                let form = Form::Windows { length, hop: hop * times };
-                all.push(choice(ModelKind::Gsc, length as usize, sources.unwrap_or(latents), form, rate));
-            }
-        }
-        Content::Picture { .. } => {
-            for (side, latents) in [(8, 256), (8, 64), (6, 64)] {
-                let form = Form::Patches { width: side, height: side };
-                let dims = (side * side) as usize;
-                all.push(choice(ModelKind::Gsc, dims, sources.unwrap_or(latents), form, 0));
-            }
-        }
-        Content::Points { dims, negative, .. } => {
-            let kind = if negative { ModelKind::Gsc } else { ModelKind::Nmf };
-            let few = if found > 0 { found.clamp(dims.min(2), 2 * dims) } else { dims.min(64) };
-            all.push(choice(kind, dims, sources.unwrap_or(few), Form::Samples, 0));
-            // Fewer elements, where there is no number of sources to find.
-            let fewer =
-                [few / 2, few / 4].into_iter().filter(|&few| sources.is_none() && found == 0 && few >= 8);
-            all.extend(fewer.map(|few| choice(kind, dims, few, Form::Samples, 0)));
-        }
-    }
-    let mut with_states = Vec::new();
-    for choice in all {
-        // Fewer states for the same latents, then the next.
-        for max_active in [choice.max_active, 3, 2, 1] {
-            let cheaper = Choice {
-                max_active: max_active.min(choice.max_active),
-                fixed: !floats && max_active <= 3,
-                ..choice.clone()
-            };
-            if !with_states.contains(&cheaper) {
-                with_states.push(cheaper);
-            }
-        }
-    }
-    with_states
-}
-
-/// The first that fits, else the one that comes closest.
-fn best(choices: &[Choice], core: Core, limits: &Limits) -> Result<(Choice, Cost)> {
-    let mut closest: Option<(Choice, Cost)> = None;
-    for choice in choices {
-        let Some(cost) = choice.cost(core)? else {
-            let what = format!("nothing is known about the cost of {} on {}", choice.kind.name(), core.name);
-            return Err(Error::input(what, "--core", "choose another core"));
-        };
-        let tightest = cost.tightest(limits);
-        if tightest <= 1.0 {
-            return Ok((choice.clone(), cost));
-        }
-        if closest.as_ref().is_none_or(|(_, other)| tightest < other.tightest(limits)) {
-            closest = Some((choice.clone(), cost));
-        }
-    }
-    closest.ok_or_else(|| Error::run("there is nothing to choose from", "advise", "report this as a bug"))
 }
 
 /// Bytes, with or without K or M (of 1024).

@@ -151,6 +151,15 @@ impl<'a> Separator<'a> {
             Self::Spectral(model) => model.groups(),
         }
     }
+
+    /// Bytes in flash.
+    pub fn byte_len(&self) -> usize {
+        match self {
+            Self::Points(blob) => blob.byte_len(),
+            Self::Room(room) => room.byte_len(),
+            Self::Spectral(model) => model.byte_len(),
+        }
+    }
 }
 
 /// Refuses data that a model was not made for.

@@ -28,7 +28,7 @@ pub(super) struct Processor {
     /// make the core wait]
     #[arg(long, value_name = "CYCLES", requires = "clock", value_parser = cycles)]
     cpi: Option<f64>,
-    /// Predict for these points, as `spikelet infer` takes them, instead of those that the model draws
+    /// Predict for these points, as `spikelet infer` takes them, or the blocks of this recording instead of those that the model draws
     #[arg(long, value_name = "DATA")]
     data: Option<PathBuf>,
 }
@@ -44,6 +44,8 @@ pub(super) struct OnCore {
     pub instructions_worst: u64,
     /// Of a stream for each point, with its transform or windows; none where points are samples.
     pub instructions_streamed: Option<u64>,
+    /// The same in the worst block, with the margin of the worst sample.
+    pub instructions_worst_block: Option<u64>,
     pub flash_bytes: usize,
     pub text_bytes: u32,
     pub arena_bytes: usize,
@@ -61,8 +63,11 @@ pub(super) struct Load {
     clock: f64,
     points_per_second: f64,
     cycles_per_instruction: f64,
-    /// Of the processor, for average samples and if all were the worst case.
+    /// Of the processor, on average.
     share: f64,
+    /// In the worst block of a stream, the time of a block being the time in which its samples come.
+    share_worst_block: Option<f64>,
+    /// If every sample were the worst.
     share_worst: f64,
 }
 
@@ -84,7 +89,12 @@ impl Processor {
             Some(path) => Predictor::of_samples(&blob.model(), engine, points(path, blob)?.into_iter()),
             None => Predictor::new(&blob.model(), engine),
         };
-        let predictor = match predictor.and_then(|predictor| predictor.with_stream(blob, engine)) {
+        let predictor = predictor.and_then(|predictor| predictor.with_stream(blob, engine));
+        let predictor = predictor.and_then(|predictor| match &self.data {
+            Some(path) => predictor.with_blocks_of(blob, engine, &recording(path, blob)?),
+            None => Ok(predictor),
+        });
+        let predictor = match predictor {
             Ok(predictor) => predictor,
             Err(error) if self.core.is_some() => return Err(error),
             Err(error) => {
@@ -156,17 +166,23 @@ impl Processor {
             points_per_second,
             cycles_per_instruction,
             share: share(streamed),
+            share_worst_block: prediction.worst_block.map(share),
             share_worst: share(prediction.worst + (streamed - instructions).max(0.0)),
         }
     }
 }
 
-/// What a stream of a model that knows its rate takes of a core at a clock: on average, and if all samples were the worst.
-pub(super) fn share(blob: &Blob<'_>, core: &str, clock: f64) -> Result<[f64; 2]> {
-    let processor = Processor { core: Core::find(core), clock: Some(clock), ..Processor::default() };
+/// What a recording takes of a core at a clock, by a model that knows its rate: on average, and in the worst block.
+pub(super) fn share(blob: &Blob<'_>, recording: &Path, core: &str, clock: f64) -> Result<[f64; 2]> {
+    let processor = Processor {
+        core: Core::find(core),
+        clock: Some(clock),
+        data: Some(recording.into()),
+        ..Processor::default()
+    };
     let load = processor.predict(blob, Engine::of_kind(blob.kind()))?.load;
     let nothing = || Error::run("nothing is known about this model", core, "choose another core");
-    load.map(|load| [load.share, load.share_worst]).ok_or_else(nothing)
+    load.map(|load| [load.share, load.share_worst_block.unwrap_or(load.share_worst)]).ok_or_else(nothing)
 }
 
 impl OnCore {
@@ -178,6 +194,7 @@ impl OnCore {
             instructions_by_stage: prediction.stages.map(round),
             instructions_worst: round(prediction.worst),
             instructions_streamed: prediction.streamed.map(round),
+            instructions_worst_block: prediction.worst_block.map(round),
             flash_bytes: prediction.text_bytes as usize + blob_bytes,
             text_bytes: prediction.text_bytes,
             arena_bytes: prediction.arena_bytes,
@@ -198,8 +215,10 @@ impl Cores {
                 let beyond = on.beyond.as_ref().map_or(String::new(), |why| format!(" (a guess: {why})"));
                 let bytes = format!("flash {}, stack {} bytes", on.flash_bytes, on.stack_bytes);
                 let streamed = on.instructions_streamed;
-                let streamed =
-                    streamed.map_or(String::new(), |n| format!(" ({n} in a stream, for each point)"));
+                let in_a_block = on.instructions_worst_block.unwrap_or_default();
+                let streamed = streamed.map_or(String::new(), |n| {
+                    format!(" (for each point of a stream {n}, {in_a_block} in the worst block)")
+                });
                 let text = format!(
                     "{} instructions{streamed}, at worst {}; {bytes}{beyond}",
                     on.instructions, on.instructions_worst
@@ -213,15 +232,21 @@ impl Cores {
         );
         if let Some(load) = &self.load {
             let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-            let too_much = match (load.share > 1.0, load.share_worst > 1.0) {
+            let block = load
+                .share_worst_block
+                .map_or(String::new(), |share| format!(", {} in the worst block", percent(share)));
+            let too_much = match (load.share > 1.0, load.share_worst_block.unwrap_or(load.share_worst) > 1.0)
+            {
                 (true, _) => ": too slow",
+                (_, true) if load.share_worst_block.is_some() => ": the worst block is too slow",
                 (_, true) => ": the worst samples are too slow",
                 _ => "",
             };
             rows.push((
                 "processor",
                 format!(
-                    "{} of {} MHz, at worst {}{too_much} ({} points a second, {} cycles an instruction assumed)",
+                    "{} of {} MHz{block}, {} if every sample were the worst{too_much} ({} points a second, {} cycles an \
+                     instruction assumed)",
                     percent(load.share),
                     load.clock / 1e6,
                     percent(load.share_worst),
@@ -255,6 +280,20 @@ fn points(path: &Path, blob: &Blob<'_>) -> Result<Vec<Vec<f32>>> {
 
 /// Points of a file that are looked at.
 const POINTS: usize = 500;
+/// Samples of a recording whose blocks are counted.
+const SAMPLES: usize = 500_000;
+
+/// The beginning of a recording, all channels interleaved; only the first where a model takes one; nothing of other files.
+fn recording(path: &Path, blob: &Blob<'_>) -> Result<Vec<f32>> {
+    let mut source = Source::open(path)?;
+    if source.rate().is_none() {
+        return Ok(Vec::new());
+    }
+    let mut values = Vec::new();
+    source.read_chunk(0, source.points().min(SAMPLES), &mut values)?;
+    let one_by_one = matches!(blob.frame().map(|frame| frame.form), Some(Form::Windows { .. }));
+    Ok(values.into_iter().step_by(if one_by_one { source.dims() } else { 1 }).map(|y| y as f32).collect())
+}
 
 pub(super) fn core(name: &str) -> Result<Core, String> {
     let names = CORES.map(|core| core.short).join(", ");

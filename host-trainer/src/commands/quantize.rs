@@ -1,9 +1,10 @@
 //! `spikelet quantize`: the same model with a dictionary of integers, and what that costs in accuracy.
 
+use super::chosen_states::ChosenStates;
 use super::eval::{PIXEL_PEAK, Reference, ReferenceIs, SourceTally, source_tally};
 use super::model_file::{ModelFile, same_dims, warn_of_rate};
 use super::output::{Progress, note, print, refuse_overwriting};
-use super::recover::recover;
+use super::recover::recover_as;
 use crate::blob::About;
 use crate::compare::Comparison;
 use crate::data::{Mosaic, Source};
@@ -36,6 +37,9 @@ With --fixed-point everything else is integers, too, for processors without a fl
 sample takes about a fifth of the instructions there, and twice as many on a Cortex-M4F. Results are off by less than 0.001
 (probabilities); samples that are far too loud for the model are inferred in floats.
 
+A model of few latents that was trained with all of their states looks at all of them on the device, too. --states adaptive searches
+for those that matter, which takes a fraction of the instructions and loses little: --data says how much.
+
 Figures with --data (the names are those of --json):
   kl             mean KL divergence of the posteriors, in nats per point, from those of the model as it was
   map_agreement  part of the points whose most probable state is the same
@@ -53,6 +57,7 @@ count: use spikelet separate --reference with both models.
 Example:
   spikelet quantize model.spk --encoding i8 --out small.spk
   spikelet quantize model.spk --encoding i16 --out small.spk --data recording.wav --json
+  spikelet quantize model.spk --encoding f32 --states adaptive --out faster.spk --data recording.wav
   spikelet quantize model.spk --encoding i16 --fixed-point --out m0.spk
   spikelet quantize patches.spk --encoding i8 --out small.spk --data noisy.png --reference clean.png")]
 pub(super) struct Quantize {
@@ -66,6 +71,8 @@ pub(super) struct Quantize {
     /// are adaptive then
     #[arg(long)]
     fixed_point: bool,
+    #[command(flatten)]
+    states: ChosenStates,
     /// The model to write
     #[arg(long, value_name = "SMALL.spk")]
     out: PathBuf,
@@ -110,24 +117,26 @@ pub(super) fn encode(
     name: &Path,
     width: Option<Width>,
     fixed_point: bool,
+    states: &ChosenStates,
 ) -> Result<Vec<u8>> {
     let blob = file.blob()?;
     if matches!(blob.model().dictionary, Dictionary::Integer(_)) {
         let advice = "give the model in f32 that it was made from";
         return Err(Error::input("the model has integers already", name.display(), advice));
     }
-    let Some(width) = width else {
-        if fixed_point {
-            let what = "inference in integers needs a dictionary of integers";
-            return Err(Error::input(what, "--fixed-point", "use --encoding i16 or i8"));
-        }
+    if width.is_none() && fixed_point {
+        let what = "inference in integers needs a dictionary of integers";
+        return Err(Error::input(what, "--fixed-point", "use --encoding i16 or i8"));
+    }
+    let own_states = *states == ChosenStates::default();
+    if width.is_none() && own_states {
         return Ok(file.bytes(&blob).to_vec());
-    };
-    let Some((parameters, mut options)) = recover(&blob) else {
+    }
+    let Some((parameters, mut options)) = recover_as(&blob, states.adapt(blob.model())?) else {
         let what = "this version of spikelet cannot make models of this kind";
         return Err(Error::input(what, name.display(), "use a newer one"));
     };
-    if fixed_point && searches_instead(&blob.model()) {
+    if own_states && fixed_point && searches_instead(&blob.model()) {
         options = Options {
             selected: parameters.latents.min(Options::CANDIDATES),
             max_active: parameters.latents.min(Options::ACTIVE),
@@ -137,7 +146,10 @@ pub(super) fn encode(
             ..options
         };
     }
-    let mut prepared = Prepared::<f32>::quantized(&parameters, &options, width)?;
+    let mut prepared = match width {
+        Some(width) => Prepared::<f32>::quantized(&parameters, &options, width)?,
+        None => Prepared::new(&parameters, &options)?,
+    };
     if fixed_point {
         prepared = prepared.in_fixed_point()?;
     }
@@ -238,10 +250,10 @@ impl Quantize {
         if let Some(model) = file.room()? {
             return self.room(&model, &file);
         }
-        let bytes = encode(&file, &self.model, self.encoding.width(), self.fixed_point)?;
+        let bytes = encode(&file, &self.model, self.encoding.width(), self.fixed_point, &self.states)?;
         let small = ModelFile::new(self.out.display().to_string(), &bytes);
         let models = [file.blob()?.model(), small.blob()?.model()];
-        if self.fixed_point && searches_instead(&models[0]) {
+        if self.fixed_point && self.states == ChosenStates::default() && searches_instead(&models[0]) {
             note(format_args!(
                 "integers search for states: adaptive ones replace the papers' set of the model"
             ));
@@ -276,6 +288,9 @@ impl Quantize {
         }
         if self.fixed_point {
             return refuse("spatial models are inferred in floats", "--fixed-point", "leave it away");
+        }
+        if self.states != ChosenStates::default() {
+            return refuse("a spatial model looks at all states", "--states", "leave the flag away");
         }
         if model.is_integer() {
             let (place, advice) = (self.model.display(), "give the model in f32 that it was made from");

@@ -12,7 +12,11 @@ use spikelet::model::{Kind, Model, Noise, Selection, StateTable, States};
 
 /// Parameters and options of a blob of a kind that can be made.
 pub(super) fn recover(blob: &Blob<'_>) -> Option<(Parameters, Options)> {
-    let model = blob.model();
+    recover_as(blob, blob.model())
+}
+
+/// The same with `model`, which is that of the blob with other states.
+pub(super) fn recover_as(blob: &Blob<'_>, model: Model<'_, f32>) -> Option<(Parameters, Options)> {
     let (d, h) = (model.shape.dims, model.shape.latents);
     let wide = |values: &[f32]| values.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
     let kind = match model.shape.kind {

@@ -6,7 +6,7 @@ use crate::parameters::{ModelKind, Parameters};
 use crate::train::Points;
 use crate::{Error, Result};
 use spikelet::Blob;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Part of the power below zero from which a model without negative numbers is told of, and beyond which it is refused. Noise
 /// about zero has a half.
@@ -23,16 +23,46 @@ pub(super) struct Survey {
     power: f64,
     /// Of the numbers below zero.
     below: f64,
+    /// Whether all points are the same; unknown until there are two.
+    constant: Option<bool>,
+}
+
+/// What is learned from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given<'a> {
+    pub paths: &'a [PathBuf],
+    pub points: usize,
+    pub dims: usize,
+    /// Whether points are rows of a table, not pieces of recordings or pictures.
+    pub are_rows: bool,
+}
+
+impl Given<'_> {
+    /// The file, or the first of several.
+    fn place(&self) -> String {
+        let first = self.paths.first().map_or(String::new(), |path| path.display().to_string());
+        match self.paths.len() {
+            0 | 1 => first,
+            count => format!("{first} and {} more", count - 1),
+        }
+    }
 }
 
 impl Survey {
     /// Of all points.
     pub fn of(points: &mut Points) -> Result<Self> {
         let (mut survey, mut piece, mut start) = (Self::default(), Vec::new(), 0);
+        let mut first = Vec::new();
         loop {
             let count = points.read(start, 4096, &mut piece)?;
             if count == 0 {
                 return Ok(survey);
+            }
+            if start == 0 {
+                first = piece[..points.dims()].to_vec();
+            }
+            if survey.constant != Some(false) && points.len() > 1 {
+                survey.constant = Some(piece.chunks_exact(points.dims()).all(|point| point == first));
             }
             survey.add(&piece);
             start += count;
@@ -48,12 +78,28 @@ impl Survey {
     }
 
     /// What is to be said before a model of this kind is learned from these points; an error where it cannot be.
-    pub fn check_training(&self, kind: ModelKind, points: usize, latents: usize) -> Result<Vec<String>> {
+    pub fn check_training(&self, kind: ModelKind, latents: usize, given: Given<'_>) -> Result<Vec<String>> {
+        let Given { points, dims, .. } = given;
         if self.power == 0.0 {
             let advice = "check how it was recorded or saved: there is nothing to learn from";
-            return Err(Error::input("all numbers are zero", "DATA", advice));
+            return Err(Error::input("all numbers are zero", given.place(), advice));
+        }
+        if !self.power.is_finite() {
+            let what = "the numbers are so large that their squares overflow";
+            return Err(Error::input(what, given.place(), "rescale the data"));
         }
         let mut said = Vec::new();
+        if self.constant == Some(true) {
+            let place = given.place();
+            said.push(format!("{place}: all points are the same, so there is nothing to tell apart"));
+        }
+        if points < dims && given.are_rows {
+            said.push(format!(
+                "{} of {}: points are rows, so transpose the array if it is channels x time",
+                counted(points, "point"),
+                counted(dims, "dimension"),
+            ));
+        }
         if points < latents {
             said.push(format!(
                 "{} for {latents} latents: most of them will learn single points; give more data, or ask for {} or fewer \
@@ -69,7 +115,7 @@ impl Survey {
             let advice = format!("give magnitudes, or use --model {other}, whose W has any sign");
             if below > MUCH_BELOW {
                 let what = format!("{part}, where {} explains none of it", kind.name());
-                return Err(Error::input(what, "DATA", advice));
+                return Err(Error::input(what, given.place(), advice));
             }
             said.push(format!("{part}: {} can explain that as noise only; {advice}", kind.name()));
         }
@@ -136,9 +182,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_learned_is_refused_and_what_is_odd_told() {
-        let check = |values: &[f64], kind| survey(values).check_training(kind, 100, 10);
+        let paths = ["here.npy".into()];
+        let given = Given { paths: &paths, points: 100, dims: 3, are_rows: true };
+        let check = |values: &[f64], kind| survey(values).check_training(kind, 10, given);
         assert!(
-            check(&[0.0; 4], ModelKind::Gsc).unwrap_err().to_string().starts_with("all numbers are zero")
+            check(&[0.0; 4], ModelKind::Gsc)
+                .unwrap_err()
+                .to_string()
+                .starts_with("all numbers are zero: here.npy")
         );
         assert_eq!(check(&[1.0, -1.0], ModelKind::Gsc).unwrap(), [] as [&str; 0]);
         for kind in [ModelKind::Nmf, ModelKind::Mca, ModelKind::Ssmca] {
@@ -147,8 +198,13 @@ mod tests {
             assert!(check(&[2.0, -0.5], kind).unwrap()[0].contains("6 % of the power"));
             assert_eq!(check(&[2.0, 2.0, -0.1], kind).unwrap(), [] as [&str; 0]);
         }
-        let few = survey(&[1.0]).check_training(ModelKind::Gsc, 1, 10).unwrap();
-        assert!(few[0].starts_with("1 point for 10 latents"), "{few:?}");
+        assert!(check(&[1e200; 2], ModelKind::Gsc).unwrap_err().to_string().contains("squares overflow"));
+        let few = survey(&[1.0]).check_training(ModelKind::Gsc, 10, Given { points: 1, ..given }).unwrap();
+        assert!(few[0].starts_with("1 point of 3 dimensions: points are rows"), "{few:?}");
+        assert!(few[1].starts_with("1 point for 10 latents"), "{few:?}");
+        let same = Survey { constant: Some(true), ..survey(&[1.0]) };
+        let told = same.check_training(ModelKind::Gsc, 1, given).unwrap();
+        assert!(told[0].starts_with("here.npy: all points are the same"), "{told:?}");
     }
 
     /// One latent on half the time, 2 or 0 in one of two dimensions, noise of 1: (1 + 1 + 2 * 2 / 2) / 2.

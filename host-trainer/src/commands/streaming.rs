@@ -1,8 +1,9 @@
 //! A recording from a file through a stream.
 
-use super::model_file::{same_dims, warn_of_rate, warn_unless_at};
+use super::model_file::{Separator, same_dims, warn_of_rate, warn_unless_at};
 use super::output::{Progress, counted};
 use crate::data::Source;
+use crate::files::ending;
 use crate::{Error, Result, streaming};
 use spikelet::frame::Form;
 use spikelet::{Blob, SpatialModel, SpectralModel};
@@ -19,8 +20,22 @@ pub(super) struct Separated {
     pub rate: u32,
 }
 
-/// All of a recording; sample t of every signal belongs to sample t of it.
-pub(super) fn separate(blob: Blob<'_>, model: &Path, recording: &Path) -> Result<Separated> {
+/// All of a recording; sample t of every signal belongs to sample t of it. `reduction` is for models of spectra.
+pub(super) fn separate(
+    model: Separator<'_>,
+    name: &Path,
+    recording: &Path,
+    reduction: Option<f32>,
+) -> Result<Separated> {
+    match model {
+        Separator::Points(blob) => points(blob, name, recording),
+        Separator::Room(model) => room(model, name, recording),
+        Separator::Spectral(model) => channels(model, name, recording, reduction),
+    }
+}
+
+/// By a model of points.
+fn points(blob: Blob<'_>, model: &Path, recording: &Path) -> Result<Separated> {
     let source = Recording::open(recording)?;
     let by_channel = matches!(blob.frame().map(|frame| frame.form), Some(Form::Windows { .. }));
     if !by_channel {
@@ -32,8 +47,8 @@ pub(super) fn separate(blob: Blob<'_>, model: &Path, recording: &Path) -> Result
     })
 }
 
-/// The same for sources on spaced microphones.
-pub(super) fn room(model: SpatialModel<'_>, name: &Path, recording: &Path) -> Result<Separated> {
+/// By a model of sources on spaced microphones.
+fn room(model: SpatialModel<'_>, name: &Path, recording: &Path) -> Result<Separated> {
     let source = Recording::open(recording)?;
     if source.0.dims() != model.microphones() {
         let (found, expected) = (counted(source.0.dims(), "channel"), model.microphones());
@@ -47,8 +62,8 @@ pub(super) fn room(model: SpatialModel<'_>, name: &Path, recording: &Path) -> Re
         .separate(false, model.groups().len(), |input, _, done| streaming::separate_room(model, input, done))
 }
 
-/// The same for sources in one channel, each channel of the recording by itself.
-pub(super) fn channels(
+/// By a model of sources in one channel, each channel of the recording by itself.
+fn channels(
     model: SpectralModel<'_>,
     name: &Path,
     recording: &Path,
@@ -70,11 +85,13 @@ struct Recording(Source, u32);
 
 impl Recording {
     fn open(path: &Path) -> Result<Self> {
-        let source = Source::open(path)?;
-        match source.rate() {
-            Some(rate) => Ok(Self(source, rate)),
-            None => Err(Error::input("this is no recording", path.display(), "give a .wav")),
+        let refuse = || Error::input("this is no recording", path.display(), "give a .wav");
+        if ending(path).as_deref() == Some("png") {
+            return Err(refuse());
         }
+        let source = Source::open(path)?;
+        let rate = source.rate().ok_or_else(refuse)?;
+        Ok(Self(source, rate))
     }
 
     /// All channels at once or one by one through `run`, which gets samples, their channels and whom to tell how many are done.

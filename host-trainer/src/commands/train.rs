@@ -15,7 +15,7 @@ mod spectrum;
 use super::framing::Framing;
 use super::import::build;
 use super::output::{Progress, counted, note, print, warn};
-use super::sanity::Survey;
+use super::sanity::{Given, Survey};
 use crate::blob::About;
 use crate::files::Staged;
 use crate::prepare::{GramName, Options};
@@ -23,7 +23,7 @@ use crate::train::{Next, Points, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
 use from::Model;
-pub(super) use front_end::bins;
+pub(super) use front_end::{bins, long_enough};
 use inside::Inside;
 use outputs::Outputs;
 use plan::{Plan, SpatialFlags};
@@ -142,7 +142,16 @@ impl Train {
         let mut points = Points::open_evened(&self.data, frame.as_ref(), self.step as usize, gains)?;
         let frame = points.frame(frame);
         let survey = Survey::of(&mut points)?;
-        odd.extend(survey.check_training(self.plan.model, points.len(), self.plan.latents())?);
+        let given = Given {
+            paths: &self.data,
+            points: points.len(),
+            dims: points.dims(),
+            are_rows: frame.is_none_or(|frame| frame.form == Form::Samples),
+        };
+        odd.extend(survey.check_training(self.plan.model, self.plan.latents(), given)?);
+        if self.plan.iterations() == 0 && from.is_none() {
+            odd.push("no iterations: nothing is learned, and the dictionary is where it starts".into());
+        }
         odd.extend(like_model.and_then(|model| model.other_rate(points.rate())));
         self.say_band(&points, frame.as_ref());
         points.hold_out(self.plan.settings(0, 0, None)?.holdout, self.plan.seed)?;

@@ -3,13 +3,16 @@
 //! Its columns are random, its prior and noise typical of what training finds, and its samples its own draws; the trained model
 //! costs about the same, and `spikelet inspect` says how much exactly.
 
+use super::choose::Choice;
 use crate::Result;
 use crate::blob::About;
+use crate::commands::chosen_states::ChosenStates;
 use crate::commands::import::build;
 use crate::commands::model_file::ModelFile;
 use crate::commands::quantize::encode;
-use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
+use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use crate::predict::{Core, Predictor};
+use crate::prepare::{Options, StatesName};
 use crate::train::Settings;
 use spikelet::Engine;
 use spikelet::frame::{Form, Frame};
@@ -20,22 +23,6 @@ use std::path::Path;
 /// Latents on at a time, and noise for latents of variance 1.
 const ON: f64 = 0.8;
 const NOISE: f64 = 0.02;
-
-/// One choice of everything.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Choice {
-    pub kind: ModelKind,
-    pub dims: usize,
-    pub latents: usize,
-    pub selected: usize,
-    pub max_active: usize,
-    /// Samples where points are rows or samples.
-    pub form: Form,
-    /// Samples per second, 0 where unknown.
-    pub rate: u32,
-    /// Whole inference in integers, for cores without a float unit.
-    pub fixed: bool,
-}
 
 /// What is there.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,8 +36,12 @@ pub(super) struct Limits {
 /// What a choice takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
-    /// Instructions of a point in a stream: mean and worst.
+    /// What instructions are counted of: a point or a hop.
+    pub of: &'static str,
+    /// Instructions of a point in a stream: mean, and in the worst block, which is the worst point where there are no blocks.
     pub instructions: [f64; 2],
+    /// What the second is.
+    pub worst: &'static str,
     /// Cycles a second, mean and worst; none where the rate is unknown.
     pub hertz: Option<[f64; 2]>,
     /// Arena and stack.
@@ -99,23 +90,34 @@ impl Choice {
             prior: vec![(ON / h as f64).min(0.3); h],
             slab_mean: if has_slab { vec![0.0; h] } else { Vec::new() },
             slab_cov: if has_slab { SlabCov::Diagonal(vec![1.0; h]) } else { SlabCov::Unit },
-            noise: NoiseCov::Shared(NOISE),
+            noise: match self.form {
+                // As `train` has it for no more sources than microphones.
+                Form::Transform { .. } if d == h => {
+                    NoiseCov::Full((0..d * d).map(|e| if e % (d + 1) == 0 { NOISE } else { 0.0 }).collect())
+                }
+                _ => NoiseCov::Shared(NOISE),
+            },
         };
-        let settings =
-            Settings { selected: self.selected, max_active: self.max_active, ..Settings::new(self.kind, h) };
+        let options = Options {
+            selected: self.selected,
+            max_active: self.max_active,
+            singletons: self.states == StatesName::Subsets,
+            states: Some(self.states),
+            expansions: self.expansions,
+            ..Settings::new(self.kind, h).options()
+        };
         let gains = match self.form {
             Form::Transform { bins, .. } => vec![1.0; bins as usize],
             _ => Vec::new(),
         };
         let frame = Some(Frame { form: self.form, rate: self.rate, centred: false });
         let frame = frame.filter(|frame| frame.form != Form::Samples || self.rate > 0);
-        let bytes =
-            build(&parameters, &settings.options(), About { frame, gains: &gains, ..About::default() })?;
+        let bytes = build(&parameters, &options, About { frame, gains: &gains, ..About::default() })?;
         if !self.fixed {
             return Ok(bytes);
         }
         let file = ModelFile::new("the stand-in".into(), &bytes);
-        encode(&file, Path::new("the stand-in"), Some(Width::I16), true)
+        encode(&file, Path::new("the stand-in"), Some(Width::I16), true, &ChosenStates::default())
     }
 
     pub fn cost(&self, core: Core) -> Result<Option<Cost>> {
@@ -126,10 +128,12 @@ impl Choice {
         let predictor = Predictor::new(&blob.model(), engine)?.with_stream(&blob, engine)?;
         let Some(on) = predictor.on(core) else { return Ok(None) };
         let streamed = on.streamed.unwrap_or(on.instructions());
-        let instructions = [streamed, on.worst + (streamed - on.instructions()).max(0.0)];
+        let instructions = [streamed, on.worst_block.unwrap_or(on.worst)];
         let per_second = self.points_per_second() * core.cycles_per_instruction;
         Ok(Some(Cost {
             instructions,
+            of: "a point",
+            worst: if on.worst_block.is_some() { "in the worst block" } else { "at worst" },
             hertz: (self.rate > 0).then(|| instructions.map(|n| n * per_second)),
             ram: on.arena_bytes as u64 + u64::from(on.stack_bytes),
             flash: u64::from(on.text_bytes) + bytes.len() as u64,
@@ -144,7 +148,7 @@ impl Cost {
         let ratio = |is: Option<f64>, most: Option<f64>| Some(is? / most?);
         let bytes = |is: u64, most: Option<u64>| ratio(Some(is as f64), most.map(|most| most as f64));
         let all = [
-            ("processor, at worst", ratio(self.hertz.map(|hertz| hertz[1]), limits.clock)),
+            ("processor", ratio(self.hertz.map(|hertz| hertz[1]), limits.clock)),
             ("RAM", bytes(self.ram, limits.ram)),
             ("flash", bytes(self.flash, limits.flash)),
             ("latency", ratio(self.latency, limits.latency)),

@@ -1,6 +1,6 @@
 //! What the data is: a survey that decides the kind of model and how many latents it has.
 
-use crate::commands::train::bins;
+use crate::commands::train::{bins, long_enough};
 use crate::data::{Sheet, Source, gains, used_bins};
 use crate::delays::delays;
 use crate::files::ending;
@@ -88,6 +88,7 @@ impl Look {
 
     fn channels(path: &Path, source: &Source, rate: u32, values: &[f64]) -> Result<Self> {
         let (channels, bins) = (source.dims(), bins(rate));
+        long_enough(source, bins)?;
         let form = Form::Transform { bins, channels: channels as u32 };
         let mut framed = Source::open_framed(path, Some(&Frame { form, rate, centred: false }), 1)?;
         let spectra: Vec<_> = framed.spectra().into_iter().collect();

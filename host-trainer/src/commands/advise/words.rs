@@ -1,11 +1,13 @@
 //! The advice as text: a row for each thing, with the reason.
 
-use super::fit::{Choice, Cost, Limits};
+use super::choose::Choice;
+use super::fit::{Cost, Limits};
 use super::look::{Content, Look};
-use super::name;
+use super::{name, rooms};
 use crate::commands::output::counted;
 use crate::parameters::ModelKind;
 use crate::predict::Core;
+use crate::prepare::{Options, StatesName};
 use spikelet::frame::Form;
 use std::path::Path;
 
@@ -21,7 +23,7 @@ fn percent(ratio: f64) -> String {
     format!("{:.0} %", 100.0 * ratio)
 }
 
-pub(super) fn data(look: &Look, path: &Path) -> String {
+pub(super) fn data(look: &Look, path: &Path, given: Option<usize>) -> String {
     let name = name(path);
     let text = match look.content {
         Content::Channels { channels, rate, seconds, apart, top } => {
@@ -41,11 +43,11 @@ pub(super) fn data(look: &Look, path: &Path) -> String {
             format!("{name}: {} of {}, {sign}", counted(points, "point"), counted(dims, "number"))
         }
     };
-    row("data", &text) + &odd(look)
+    row("data", &text) + &odd(look, given)
 }
 
 /// What to do about the data first.
-fn odd(look: &Look) -> String {
+fn odd(look: &Look, given: Option<usize>) -> String {
     match look.content {
         Content::Points { points, dims, .. } if points < dims => row(
             "",
@@ -54,6 +56,9 @@ fn odd(look: &Look) -> String {
                  ({points} x {dims})"
             ),
         ),
+        Content::Channels { channels, .. } if given.is_some_and(|sources| sources > 2 * channels) => {
+            row("", "WARNING: that many sources on so few channels do not come apart; give more microphones")
+        }
         Content::Channels { rate, top, .. } if top < 0.45 * f64::from(rate) => {
             let enough = (2.0 * top / 1000.0).ceil() * 1000.0;
             let less = 100.0 * (1.0 - enough / f64::from(rate));
@@ -79,12 +84,68 @@ pub(super) fn target(core: Core, limits: &Limits) -> String {
     row("target", &parts.join(", "))
 }
 
-pub(super) fn spatial(latents: usize) -> String {
+pub(super) fn spatial(choice: &rooms::Choice, given: bool) -> String {
+    let milliseconds = 1e3 * choice.length as f64 / f64::from(choice.rate.max(1));
+    let why = if given { "as --sources says" } else { "check by ear, or say --sources" };
+    let encoding = match choice.integers {
+        true => "i16: half of the flash, at the same quality",
+        false => "f32",
+    };
     row(
         "model",
         "spatial: sounds reach the microphones at different times, so their phases differ between channels",
-    ) + &row("latents", &format!("{latents}: check by ear, or say --sources"))
-        + &row("cost", "known when it is trained: the second command says it")
+    ) + &row(
+        "front end",
+        &format!("frames of {} samples ({milliseconds:.0} ms), every quarter of it", choice.length),
+    ) + &row("latents", &format!("{}: {why}", choice.sources))
+        + &row("states", &format!("all {} in each bin", 1 << choice.sources))
+        + &row("encoding", encoding)
+}
+
+pub(super) fn spatial_quality(choice: &rooms::Choice) -> String {
+    let text = match choice.sources > choice.microphones {
+        true => "7 to 11 dB SI-SDR for three voices on two microphones in simulated rooms (experiment rooms)",
+        false => {
+            "10 dB SI-SDR and more for no more voices than microphones in simulated rooms (experiment rooms)"
+        }
+    };
+    let less = if choice.is_usual() {
+        ""
+    } else {
+        " Short frames for the target cost some of it where echoes are long."
+    };
+    row("quality", &format!("{text}; sources and microphones must stay where they are.{less}"))
+}
+
+pub(super) fn unknown_cost(core: Core) -> String {
+    row(
+        "cost",
+        &format!(
+            "not known for {}: spatial models were measured on cores with a float unit and riscv32imac",
+            core.name
+        ),
+    )
+}
+
+/// One source at a time.
+pub(super) fn one_channel() -> String {
+    row(
+        "model",
+        "mca of spectra: in one channel sources are told apart by their spectra, and the louder hides the other",
+    ) + &row("front end", "--transform spectrum: frames of 64 ms")
+        + &row("latents", "64 typical spectra of each source")
+        + &row("cost", "known when sources are put together: `spikelet inspect` says it")
+        + &row(
+            "quality",
+            "about 6 dB SI-SDR for a voice and music, 10 dB for a voice and noise (experiment one-channel), if each source was \
+             learned by itself",
+        )
+        + &row(
+            "",
+            "Learn every source from a recording of it alone, with the command below. Then put them together and run them:",
+        )
+        + &row("", "  spikelet merge A.spk B.spk --names a,b --encoding i8 --out both.spk")
+        + &row("", "  spikelet separate both.spk MIXTURE.wav --out-dir sources")
 }
 
 fn directions(found: usize) -> String {
@@ -96,10 +157,6 @@ pub(super) fn choice(look: &Look, choice: &Choice, given: bool) -> String {
         (Content::Channels { .. }, _) => {
             ("gsc", "sources add up with a gain for each channel, and are silent most of the time")
         }
-        (Content::Mono { .. }, _) => (
-            "gsc",
-            "short waveforms that add up; one model for each source, put together by `spikelet merge`",
-        ),
         (Content::Picture { .. }, _) => ("gsc", "patches of a picture are sums of few elements"),
         (_, ModelKind::Nmf) => ("nmf", "nothing is negative, and parts add up"),
         _ => ("gsc", "numbers have either sign, and sources add up"),
@@ -129,17 +186,20 @@ pub(super) fn choice(look: &Look, choice: &Choice, given: bool) -> String {
         (_, Some(_), _) => {
             "as many as channels; no direction stands out, so say --sources if you know".into()
         }
-        (.., Content::Picture { .. } | Content::Mono { .. }) => {
-            "elements of the dictionary; more cost more and gain little".into()
-        }
+        (.., Content::Picture { .. }) => "elements of the dictionary; more cost more and gain little".into(),
         _ => "as many as numbers in a point; say --sources if you know".into(),
     };
-    let states = match (choice.max_active == choice.latents, choice.max_active) {
-        (true, _) => format!("all {}: exact", 1u64 << choice.latents.min(63)),
-        (false, 1) => {
-            format!("at most one of {} on: the cheapest; loses where sources overlap", choice.selected)
+    let states = match (choice.states, choice.max_active) {
+        (StatesName::Adaptive, most) => {
+            let limit = match most < choice.latents.min(Options::ACTIVE) {
+                true => format!(", at most {most} on at once"),
+                false => String::new(),
+            };
+            let expansions = counted(choice.expansions, "expansion");
+            format!("adaptive: those that matter are searched for, {expansions}{limit}")
         }
-        (false, most) => format!("up to {most} of {} on at once", choice.selected),
+        (_, most) if most == choice.latents => format!("all {}: exact", 1u64 << most.min(63)),
+        (_, most) => format!("up to {most} of {} on at once", choice.selected),
     };
     let encoding = match choice.fixed {
         true => "i16, all of inference in integers: the core has no float unit",
@@ -159,14 +219,20 @@ pub(super) fn choice(look: &Look, choice: &Choice, given: bool) -> String {
 
 pub(super) fn cost(cost: &Cost, core: Core, limits: &Limits) -> String {
     let [mean, worst] = cost.instructions;
-    let mut text =
-        row("cost", &format!("{mean:.0} instructions a point, {worst:.0} at worst ({})", core.name));
+    let mut text = row(
+        "cost",
+        &format!("{mean:.0} instructions {}, {worst:.0} {} ({})", cost.of, cost.worst, core.name),
+    );
     if let Some([mean, worst]) = cost.hertz {
         let share = match limits.clock {
             Some(clock) => {
-                format!("{} of the processor, {} at worst", percent(mean / clock), percent(worst / clock))
+                format!(
+                    "{} of the processor, {} in the worst block",
+                    percent(mean / clock),
+                    percent(worst / clock)
+                )
             }
-            None => format!("needs {:.0} MHz, {:.0} MHz at worst", mean / 1e6, worst / 1e6),
+            None => format!("needs {:.0} MHz, {:.0} MHz {}", mean / 1e6, worst / 1e6, cost.worst),
         };
         text += &row("", &share);
     }
@@ -203,9 +269,8 @@ pub(super) fn quality(look: &Look, choice: &Choice) -> String {
         Content::Channels { .. } => {
             "up to 40 dB SI-SDR for voices without echoes and noise (experiment voices); noise on the microphones stays in the sources"
         }
-        Content::Mono { .. } => {
-            "poor for voice against music in one channel: 1 dB (experiment one-channel); good for short, different sounds and for denoising"
-        }
+        // Has its own advice.
+        Content::Mono { .. } => return String::new(),
         Content::Picture { .. } => {
             "31.9 to 32.3 dB PSNR for noise of 25 of 255, where the picture has 20.2 (experiment denoising)"
         }
@@ -220,8 +285,11 @@ pub(super) fn quality(look: &Look, choice: &Choice) -> String {
     if matches!(choice.form, Form::Transform { bins, .. } if bins < super::super::train::bins(choice.rate)) {
         less += " Short blocks for low latency cost some of it.";
     }
+    let is_short = choice.states == StatesName::Adaptive && choice.expansions < 4;
     if choice.max_active == 1 && choice.latents > 1 {
         less += " One source at a time costs several dB of it.";
+    } else if is_short && matches!(look.content, Content::Channels { .. }) {
+        less += " A search this short costs more than 1 dB of it where sources overlap.";
     }
     row("quality", &format!("{text}.{less}"))
 }

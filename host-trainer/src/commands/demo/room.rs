@@ -1,15 +1,11 @@
 //! `spikelet demo --room`: sounds in a room with echoes, on two microphones.
 
 use super::sounds::{NAMES, RATE, SECONDS, sources};
-use super::step;
-use crate::commands::model_file::ModelFile;
+use super::{comparison, step, write};
+use crate::Result;
 use crate::commands::output::{Folder, print};
-use crate::commands::separate::{Matched, Truth};
-use crate::commands::streaming;
-use crate::data::{Points, WavForm, wav, write_wav};
-use crate::metrics::MAX_DB;
+use crate::commands::separate::Truth;
 use crate::spatial::simulate::Shoebox;
-use crate::{Error, Result, files};
 use spikelet::rng::Rng;
 
 /// Sounds that are taken: one more than microphones.
@@ -38,7 +34,7 @@ pub(super) fn run(folder: &Folder, seed: u64) -> Result<()> {
         &["inspect", &small],
     ];
     steps.iter().try_for_each(|words| step(words))?;
-    print(&comparison(folder, &mixture, &truths)?)?;
+    print(&comparison(folder, &mixture, &truths, &MODELS)?)?;
     let listen =
         format!("Listen to {mixture}, then to {}/*.wav, beside {}.\n", file("separated"), file("true-*.wav"));
     print(&format!(
@@ -66,45 +62,5 @@ fn record(folder: &Folder, mixture: &str, seed: u64) -> Result<Vec<Truth>> {
         NAMES[1..=SOUNDS].join(", "),
         100.0 * SPACING,
     ))?;
-    files::write_atomically(mixture, |writer| wav(writer, RATE, MICROPHONES, &heard.mixture, WavForm::I16))?;
-    let mut truths = Vec::new();
-    for (name, samples) in NAMES[1..=SOUNDS].iter().zip(heard.images) {
-        let samples32: Vec<f32> = samples.iter().map(|&x| x as f32).collect();
-        write_wav(folder.file(&format!("true-{name}.wav")), RATE, 1, &samples32)?;
-        truths.push(Truth { name: (*name).into(), samples });
-    }
-    Ok(truths)
-}
-
-/// How close both models come to every sound.
-fn comparison(folder: &Folder, mixture: &str, truths: &[Truth]) -> Result<String> {
-    let heard = Points::read(mixture)?;
-    let mut columns = vec![truths.iter().map(|truth| truth.closest_channel_db(&heard)).collect::<Vec<f64>>()];
-    let mut sizes = Vec::new();
-    for (_, name) in MODELS {
-        let path = folder.file(name);
-        let file = ModelFile::read(&path)?;
-        let Some(model) = file.room()? else {
-            return Err(Error::run("this is no spatial model", path.display(), "report this as a bug"));
-        };
-        sizes.push(model.byte_len());
-        let separated = streaming::room(model, &path, mixture.as_ref())?;
-        let matched = Matched::new(truths, &separated.signals, separated.channels);
-        let score = |k: usize| matched.of[k].map_or(-MAX_DB, |signal| matched.score(k, signal));
-        columns.push((0..truths.len()).map(score).collect());
-    }
-    let mut text = format!(
-        "\nSeparation in dB (SI-SDR, higher is better):\n{:<12}{:>14}{:>8}{:>8}\n",
-        "sound", "best single", MODELS[0].0, MODELS[1].0
-    );
-    let row = |name: &str, values: [f64; 3]| {
-        format!("{name:<12}{:>14.1}{:>8.1}{:>8.1}\n", values[0], values[1], values[2])
-    };
-    for (k, truth) in truths.iter().enumerate() {
-        text += &row(&truth.name, [0, 1, 2].map(|column: usize| columns[column][k]));
-    }
-    let mean = |column: usize| columns[column].iter().sum::<f64>() / truths.len() as f64;
-    text += &row("mean", [0, 1, 2].map(mean));
-    text += &format!("{:<12}{:>14}{:>8}{:>8}\n", "model bytes", "", sizes[0], sizes[1]);
-    Ok(text + "Best single: the microphone that comes closest.\n")
+    write(folder, mixture.as_ref(), MICROPHONES, &heard.mixture, &NAMES[1..=SOUNDS], heard.images)
 }

@@ -4,6 +4,7 @@ use super::digits::{bytes, count, fixed, number, percent};
 use super::examples::Sample;
 use super::page::{escaped, figure, hint, paragraph, section, table};
 use crate::Result;
+use crate::commands::chosen_states::ChosenStates;
 use crate::commands::inspect::Facts;
 use crate::commands::model_file::ModelFile;
 use crate::commands::output::Progress;
@@ -69,7 +70,7 @@ pub(super) fn encodings(file: &ModelFile, name: &Path, sample: Option<&Sample>) 
     let mut refused = String::new();
     let mut progress = Progress::new("report", 2 * sample.map_or(0, Sample::len));
     for (label, width) in [("i16", Width::I16), ("i8", Width::I8)] {
-        let encoded = match encode(file, name, Some(width), false) {
+        let encoded = match encode(file, name, Some(width), false, &ChosenStates::default()) {
             Ok(encoded) => encoded,
             Err(error) => {
                 refused += &hint(format_args!("{label} is not possible: {}.", escaped(&error.to_string())));

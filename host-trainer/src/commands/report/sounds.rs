@@ -5,7 +5,7 @@
 
 use super::digits::fixed;
 use super::page::{escaped, hint, paragraph, section, table};
-use crate::commands::model_file::names;
+use crate::commands::model_file::{Separator, names};
 use crate::commands::separate::{Matched, Truth, file_names};
 use crate::commands::streaming;
 use crate::data::{Points, Source};
@@ -32,7 +32,7 @@ pub(super) fn html(blob: Blob<'_>, model: &Path, data: &Path, truths: &[Truth]) 
         let what = format!("{} samples where the mixture has {}", truth.samples.len(), mixture.points);
         return Err(Error::input(what, &truth.name, "give the sources of exactly this mixture"));
     }
-    let separated = streaming::separate(blob, model, data)?;
+    let separated = streaming::separate(Separator::Points(blob), model, data, None)?;
     let (rate, groups) = (separated.rate, blob.groups());
     let named = names::groups(&groups);
     let names: Vec<String> =

@@ -7,7 +7,7 @@
 
 use super::plan::Plan;
 use crate::commands::framing::Framing;
-use crate::commands::output::note;
+use crate::commands::output::{counted, note};
 use crate::data::Source;
 use crate::delays::{bins_of, delays};
 use crate::parameters::ModelKind;
@@ -68,11 +68,21 @@ pub(super) fn frame(framing: &Framing, plan: &Plan, paths: &[PathBuf]) -> Result
         let (length, hop) = (samples(WINDOW_SECONDS).max(8), samples(HOP_SECONDS).max(2));
         note(format_args!(
             "--frame {length} --hop {hop} was chosen, because this is a recording of one channel: single samples say nothing \
-             of sources; train on one source at a time, and put the models together with `spikelet merge`"
+             of sources; train on one source at a time, and put the models together with `spikelet merge`; for voice, music or \
+             noise --model mca --transform spectrum comes much further"
         ));
         Form::Windows { length, hop }
     };
     Ok(Some(Frame { form, rate: 0, centred: false }))
+}
+
+/// Refuses a recording that is shorter than a block of the transform.
+pub(in crate::commands) fn long_enough(source: &Source, bins: u32) -> Result<()> {
+    if source.points() >= bins as usize {
+        return Ok(());
+    }
+    let what = format!("{} are less than a block of {bins}", counted(source.points(), "sample"));
+    Err(Error::input(what, source.path().display(), "give a longer recording"))
 }
 
 /// Refuses recordings of microphones that are apart from each other, unless that is asked for; says what else is odd about
@@ -92,6 +102,9 @@ pub(super) fn check(paths: &[PathBuf], frame: Option<&Frame>, ignore_delays: boo
                 path.display(),
                 first_path.display()
             ));
+        }
+        if let Some(Form::Transform { bins, .. }) = frame.map(|frame| frame.form) {
+            long_enough(&source, bins)?;
         }
         let channels = source.dims();
         if by_channel || channels < 2 {

@@ -20,6 +20,9 @@ impl Outputs {
             let advice = "name it MODEL.spk; the description is written beside it as MODEL.json";
             return Err(Error::input(what, model.display(), advice));
         }
+        if model.as_os_str().to_string_lossy().ends_with(['/', std::path::MAIN_SEPARATOR]) {
+            return Err(Error::input("this is a folder, not a file", model.display(), "name a file in it"));
+        }
         let json = model.with_extension("json");
         let beside = || {
             let mut name = model.as_os_str().to_owned();
