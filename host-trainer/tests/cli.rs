@@ -48,6 +48,8 @@ mod train_files;
 mod train_kinds;
 #[path = "cli/train_resume.rs"]
 mod train_resume;
+#[path = "cli/train_selection.rs"]
+mod train_selection;
 #[path = "cli/train_signals.rs"]
 mod train_signals;
 

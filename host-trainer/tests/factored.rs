@@ -5,7 +5,6 @@ use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, SelectionName};
 use spikelet_trainer::train::settings::{Engine, NoiseForm};
 use spikelet_trainer::train::{Next, Points, Settings, State, e_step, factored};
-use std::process::Command;
 
 fn model(rng: &mut Rng, dims: usize, latents: usize, noise: NoiseCov) -> Parameters {
     Parameters {
@@ -190,43 +189,4 @@ fn threads_and_interruptions_do_not_show() {
     let first = run(1, usize::MAX);
     assert_eq!(first, run(3, usize::MAX));
     assert_eq!(first, run(2, 5));
-}
-
-#[test]
-fn the_command_writes_an_ordinary_model_and_refuses_what_it_cannot_do() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut rng = Rng::new(7);
-    let truth = model(&mut rng, 3, 3, NoiseCov::Shared(0.04));
-    let rows: Vec<String> = data(&mut rng, &truth, 200)
-        .chunks_exact(3)
-        .map(|y| y.iter().map(f64::to_string).collect::<Vec<_>>().join(","))
-        .collect();
-    std::fs::write(folder.path().join("points.csv"), rows.join("\n")).unwrap();
-    let spikelet = |arguments: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_spikelet"));
-        command.current_dir(folder.path()).args(arguments.split_whitespace()).output().unwrap()
-    };
-    let train =
-        "train --model gsc --latents 3 --engine factored --iterations 5 --restarts 1 points.csv --out m.spk";
-    let done = spikelet(train);
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let told = spikelet("inspect m.spk --json");
-    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
-    assert_eq!(told["kind"], "gsc");
-    assert_eq!(told["latents"], 3);
-    for (extra, place) in [
-        ("--batch 50", "--batch"),
-        ("--slab full", "--slab full"),
-        ("--temperature 3", "--temperature"),
-        ("--sweeps 9", "--sweeps"),
-        ("--cut on", "--cut on"),
-        ("--precision f32", "--precision f32"),
-    ] {
-        let refused = spikelet(&format!("{train} {extra}"));
-        assert_eq!(refused.status.code(), Some(2), "{extra}");
-        let words = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(words.starts_with("error: ") && words.contains(place), "{words}");
-    }
-    let refused = spikelet(&train.replace("gsc", "bsc"));
-    assert_eq!(refused.status.code(), Some(2));
 }

@@ -9,7 +9,6 @@ use spikelet_trainer::train::e_step::{Sets, Task};
 use spikelet_trainer::train::gp_select::GpSelect;
 use spikelet_trainer::train::settings::{self, Precision};
 use spikelet_trainer::train::{Next, Points, Settings, State, Statistics};
-use std::process::Command;
 
 const DIMS: usize = 9;
 const LATENTS: usize = 8;
@@ -205,48 +204,4 @@ fn threads_and_interruptions_do_not_show() {
     let first = run(1, usize::MAX);
     assert_eq!(first, run(3, usize::MAX));
     assert_eq!(first, run(2, 7));
-}
-
-#[test]
-fn the_command_learns_selection_and_refuses_what_it_cannot_do() {
-    let folder = tempfile::tempdir().unwrap();
-    let row = |y: &[f64]| y.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
-    let rows: Vec<String> = bars(120, 3).0.chunks_exact(16).map(row).collect();
-    std::fs::write(folder.path().join("points.csv"), rows.join("\n")).unwrap();
-    let spikelet = |arguments: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_spikelet"));
-        command.current_dir(folder.path()).args(arguments.split_whitespace()).output().unwrap()
-    };
-    for (kind, more) in [("bsc", ""), ("gsc", ""), ("ssmca", " --sweeps 6")] {
-        let train = format!(
-            "train --model {kind} --latents 8 --selected 4 --max-active 3 --selection gp --kernel linear --iterations 4 \
-             --restarts 1 points.csv --out m.spk{more}"
-        );
-        let done = spikelet(&train);
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        let text = std::fs::read_to_string(folder.path().join("m.json")).unwrap();
-        let told: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(told["settings"]["gp"]["kernel"], "linear");
-        let told = spikelet("inspect m.spk --json");
-        let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
-        assert_eq!(told["kind"], kind);
-    }
-    let train =
-        "train --model gsc --latents 8 --selected 4 --max-active 3 --iterations 4 points.csv --out m.spk";
-    for (extra, place) in [
-        ("--kernel rbf", "--kernel"),
-        ("--kernel-rank 9", "--kernel-rank"),
-        ("--selection gp --engine factored", "--selection gp"),
-        ("--selection gp --batch 20", "--batch"),
-        ("--selection gp --slab full", "--slab full"),
-        ("--selection gp --holdout 0.1", "--holdout"),
-        ("--selection gp --kernel cubic", "--kernel"),
-    ] {
-        let refused = spikelet(&format!("{train} {extra}"));
-        assert_eq!(refused.status.code(), Some(2), "{extra}");
-        let words = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(words.starts_with("error: ") && words.contains(place), "{words}");
-    }
-    let refused = spikelet(&format!("{} --selection gp", train.replace("gsc", "mca")));
-    assert_eq!(refused.status.code(), Some(2));
 }

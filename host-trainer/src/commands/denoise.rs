@@ -6,7 +6,7 @@
 use super::engine::{self, Extra};
 use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims, warn_of_rate};
-use super::output::{Progress, print, refuse_overwriting};
+use super::output::{Progress, counted, print, refuse_overwriting};
 use crate::data::{Mosaic, Points, Sheet, Source, write_npy_f32, write_wav};
 use crate::files;
 use crate::metrics::{psnr_db, snr_db};
@@ -75,7 +75,7 @@ impl Denoise {
             true => self.sheet(model, engine, frame.as_ref(), source)?,
             false => self.points(model, engine, source)?,
         };
-        print(&format!("{}: {points} points{text}\n", self.out.display()))
+        print(&format!("{}: {}{text}\n", self.out.display(), counted(points, "point")))
     }
 
     /// A picture or recording in pieces.

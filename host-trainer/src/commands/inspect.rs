@@ -130,6 +130,7 @@ impl Inspect {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
         if let Some(model) = file.room()? {
+            self.sampling.refuse()?;
             return room::show(&model, self.processor.predict_room(&model)?, &self.model, self.json);
         }
         let blob = file.blob()?;

@@ -2,7 +2,7 @@
 
 use super::import::build;
 use super::model_file::ModelFile;
-use super::output::{counted, print, refuse_overwriting};
+use super::output::{counted, print, printable, refuse_overwriting};
 use super::recover::recover;
 use crate::blob::About;
 use crate::files;
@@ -147,15 +147,22 @@ impl Merge {
     }
 
     fn names(&self) -> Result<Vec<String>> {
-        if self.names.is_empty() {
-            let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            return Ok(self.models.iter().map(stem).collect());
-        }
-        if self.names.len() != self.models.len() {
-            let what = format!("{} for {} models", counted(self.names.len(), "name"), self.models.len());
+        let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let names = match self.names.is_empty() {
+            true => self.models.iter().map(stem).collect(),
+            false => self.names.clone(),
+        };
+        if names.len() != self.models.len() {
+            let what = format!("{} for {} models", counted(names.len(), "name"), self.models.len());
             return Err(Error::input(what, "--names", "give one for each, with commas between"));
         }
-        Ok(self.names.clone())
+        if let Some(twice) =
+            names.iter().enumerate().find_map(|(n, name)| names[..n].contains(name).then_some(name))
+        {
+            let what = format!("two sources are called {}", printable(twice));
+            return Err(Error::input(what, "--names", "give each another name, with commas between"));
+        }
+        Ok(names)
     }
 
     /// Whether a model goes with the first.

@@ -29,7 +29,7 @@ enum StartName {
     Best,
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, PartialEq, clap::Args)]
 pub(super) struct Sampling {
     /// How the posterior is computed [default: truncated; gibbs for ssmca]
     #[arg(long, value_enum, value_name = "NAME")]
@@ -58,6 +58,15 @@ pub(super) struct Sampling {
 }
 
 impl Sampling {
+    /// Refuses all flags, for models that run in one way only.
+    pub fn refuse(&self) -> Result<()> {
+        if *self == Self::default() {
+            return Ok(());
+        }
+        let what = "models of whole recordings run in one way only";
+        Err(Error::input(what, "--engine and what belongs to it", "leave it away"))
+    }
+
     /// Whether posteriors are sampled.
     pub fn is_chosen(&self, model: &Model<'_, f32>) -> bool {
         match self.engine {

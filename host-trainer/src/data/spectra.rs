@@ -59,7 +59,7 @@ impl Spectra {
             return Err(Error::input(
                 "only recordings can be transformed",
                 path.display(),
-                "give a .wav, or leave --transform away",
+                "give a .wav; other data is for models without a transform",
             ));
         }
         let mut source = Source::open(path)?;

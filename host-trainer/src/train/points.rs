@@ -99,7 +99,7 @@ impl Points {
 
     fn join(sources: Vec<Source>, in_memory: usize) -> Result<Self> {
         let Some(first) = sources.first() else {
-            return Err(Error::input("no data", "DATA", "name at least one file"));
+            return Err(Error::input("there is no data", "the list of files", "name at least one"));
         };
         let dims = first.dims();
         if let Some(other) = sources.iter().find(|source| source.dims() != dims) {

@@ -126,14 +126,14 @@ struct Data {
 impl Data {
     fn new(settings: &Settings, points: &mut Points) -> Result<Self> {
         if points.is_empty() {
-            return Err(Error::input("no points", "DATA", "give at least one"));
+            return Err(Error::input("there are no points", "the data", "give at least one"));
         }
         let d = points.dims();
         let (mean, covariance) = points.covariance()?;
         let variance = (0..d).map(|i| covariance[i * d + i]).sum::<f64>() / d as f64;
         if covariance.iter().any(|c| !c.is_finite()) {
             let what = "the numbers are so large that their squares overflow";
-            return Err(Error::input(what, "DATA", "rescale the data"));
+            return Err(Error::input(what, "the data", "rescale it"));
         }
         // Constant data has no variance to take a fraction of; any scale will do.
         let variance = if variance > 0.0 { variance } else { 1.0 };

@@ -55,6 +55,24 @@ impl Desk {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// What a line says on standard error; it must end with this status.
+    pub fn said(&self, line: &str, status: i32) -> String {
+        let output = self.run(&line.split_whitespace().collect::<Vec<_>>());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{line}: {said}");
+        assert!(!said.contains("panicked"), "{line}: {said}");
+        said
+    }
+
+    /// What is said of a line that must be refused in these words, without a trace left behind.
+    pub fn refused(&self, line: &str, words: &str) -> String {
+        let before = self.content();
+        let said = self.said(line, 2);
+        assert!(said.contains("error: ") && said.contains(words), "{line}: {said}");
+        assert!(self.content() == before, "{line} left something behind");
+        said
+    }
+
     /// Every file and folder below, with its content.
     pub fn content(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut content = BTreeMap::new();

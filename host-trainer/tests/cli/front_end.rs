@@ -7,13 +7,6 @@ use spikelet_trainer::data::write_wav;
 
 const SAMPLES: usize = 16_000;
 
-fn stderr(desk: &Desk, line: &str, status: i32) -> String {
-    let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(status), "{line}: {said}");
-    said
-}
-
 /// Bursts of noise through a resonance, up to half the band.
 fn bursts(seed: u64) -> Vec<f64> {
     let mut rng = Rng::new(seed);
@@ -41,24 +34,24 @@ const TRAIN: &str = "train --model gsc --iterations 2 --restarts 1 --out m.spk -
 fn recordings_get_a_front_end() {
     let desk = Desk::new();
     mix(&desk, "mix.wav", 16_000, 0);
-    let said = stderr(&desk, &format!("{TRAIN} 2 mix.wav"), 0);
+    let said = desk.said(&format!("{TRAIN} 2 mix.wav"), 0);
     assert!(said.starts_with("note: --transform mdct --bins 512 was chosen, because"), "{said}");
     let frame = &json(&desk, "m.json")["frame"];
     assert_eq!((&frame["form"], &frame["bins"]), (&"transform".into(), &512.into()));
     // Bins by the rate with a transform of the user's choice too, but not against it.
-    assert_eq!(stderr(&desk, &format!("{TRAIN} 2 --transform mdct --bins 64 mix.wav"), 0), "");
-    stderr(&desk, &format!("{TRAIN} 2 --transform mdct mix.wav"), 0);
+    assert_eq!(desk.said(&format!("{TRAIN} 2 --transform mdct --bins 64 mix.wav"), 0), "");
+    desk.said(&format!("{TRAIN} 2 --transform mdct mix.wav"), 0);
     assert_eq!(json(&desk, "m.json")["frame"]["bins"], 512);
-    stderr(&desk, &format!("{TRAIN} 2 --bins 64 mix.wav"), 0);
+    desk.said(&format!("{TRAIN} 2 --bins 64 mix.wav"), 0);
     assert_eq!(json(&desk, "m.json")["frame"]["bins"], 64);
-    stderr(&desk, &format!("{TRAIN} 2 --transform none mix.wav"), 0);
+    desk.said(&format!("{TRAIN} 2 --transform none mix.wav"), 0);
     assert_eq!(json(&desk, "m.json")["frame"]["form"], "samples");
-    let said = stderr(&desk, &format!("{TRAIN} 2 --transform none --bins 64 mix.wav"), 2);
+    let said = desk.said(&format!("{TRAIN} 2 --transform none --bins 64 mix.wav"), 2);
     assert!(said.contains("there is no transform: --bins"), "{said}");
 
     let mono: Vec<f32> = bursts(3).into_iter().map(|x| x as f32).collect();
     write_wav(desk.path("mono.wav"), 8000, 1, &mono).unwrap();
-    let said = stderr(&desk, &format!("{TRAIN} 3 mono.wav"), 0);
+    let said = desk.said(&format!("{TRAIN} 3 mono.wav"), 0);
     assert!(said.contains("note: --frame 64 --hop 16 was chosen") && said.contains("one channel"), "{said}");
     assert_eq!(json(&desk, "m.json")["frame"]["form"], "windows");
 }
@@ -68,11 +61,11 @@ fn microphones_that_are_apart_are_refused() {
     let desk = Desk::new();
     mix(&desk, "apart.wav", 8000, 4);
     for choice in ["", "--transform mdct", "--transform none"] {
-        let said = stderr(&desk, &format!("{TRAIN} 2 {choice} apart.wav"), 2);
+        let said = desk.said(&format!("{TRAIN} 2 {choice} apart.wav"), 2);
         assert!(said.contains("at different times") && said.contains("--model spatial"), "{said}");
     }
     assert!(!desk.path("m.spk").exists());
-    let said = stderr(&desk, &format!("{TRAIN} 2 --ignore-delays apart.wav"), 0);
+    let said = desk.said(&format!("{TRAIN} 2 --ignore-delays apart.wav"), 0);
     assert!(said.contains("warning: apart.wav: sounds reach the microphones"), "{said}");
     assert!(json(&desk, "m.json")["warnings"].to_string().contains("different times"));
 }
@@ -97,7 +90,7 @@ fn bands_that_are_empty_are_left_out_and_copies_told() {
         [a + 0.4 * b, 0.5 * a + b].map(|y| y as f32)
     };
     write_wav(desk.path("fast.wav"), 32_000, 2, &(0..SAMPLES).flat_map(heard).collect::<Vec<_>>()).unwrap();
-    let said = stderr(&desk, &format!("{TRAIN} 2 fast.wav"), 0);
+    let said = desk.said(&format!("{TRAIN} 2 fast.wav"), 0);
     assert!(said.contains("note: nothing is recorded above 4") && said.contains("of 1024 bins"), "{said}");
     // The model takes whole spectra all the same.
     assert_eq!(json(&desk, "m.json")["frame"]["gains"].as_array().unwrap().len(), 1024);
@@ -105,7 +98,7 @@ fn bands_that_are_empty_are_left_out_and_copies_told() {
 
     let twice: Vec<f32> = a.iter().flat_map(|&x| [x as f32, x as f32]).collect();
     write_wav(desk.path("twice.wav"), 8000, 2, &twice).unwrap();
-    let said = stderr(&desk, &format!("{TRAIN} 2 twice.wav"), 0);
+    let said = desk.said(&format!("{TRAIN} 2 twice.wav"), 0);
     assert!(said.contains("warning: twice.wav: all 2 channels carry the same sound"), "{said}");
 }
 
@@ -114,9 +107,9 @@ fn other_rates_are_told_everywhere() {
     let desk = Desk::new();
     mix(&desk, "slow.wav", 8000, 0);
     mix(&desk, "fast.wav", 16_000, 0);
-    let said = stderr(&desk, &format!("{TRAIN} 2 --transform mdct --bins 64 slow.wav fast.wav"), 0);
+    let said = desk.said(&format!("{TRAIN} 2 --transform mdct --bins 64 slow.wav fast.wav"), 0);
     assert!(said.contains("fast.wav has 16000 samples per second, slow.wav has 8000"), "{said}");
-    stderr(&desk, &format!("{TRAIN} 2 --transform mdct --bins 64 slow.wav"), 0);
+    desk.said(&format!("{TRAIN} 2 --transform mdct --bins 64 slow.wav"), 0);
     for line in [
         "infer m.spk fast.wav --out-dir out",
         "eval m.spk fast.wav",
@@ -125,13 +118,13 @@ fn other_rates_are_told_everywhere() {
         "inspect m.spk --core m4f --data fast.wav",
         "report m.json --data fast.wav --out page.html",
     ] {
-        let said = stderr(&desk, line, 0);
+        let said = desk.said(line, 0);
         assert!(
             said.contains("warning: fast.wav has 16000 samples per second, the model was trained at 8000"),
             "{line}: {said}"
         );
-        assert!(!stderr(&desk, &line.replace("fast", "slow"), 0).contains("per second"), "{line}");
+        assert!(!desk.said(&line.replace("fast", "slow"), 0).contains("per second"), "{line}");
     }
-    let said = stderr(&desk, "train --from m.json --iterations 1 fast.wav --out n.spk", 0);
+    let said = desk.said("train --from m.json --iterations 1 fast.wav --out n.spk", 0);
     assert!(said.contains("the data has 16000 samples per second, m.json was trained at 8000"), "{said}");
 }

@@ -18,13 +18,6 @@ fn desk(case: &Case) -> Desk {
     desk
 }
 
-/// What is said about a line that must be refused.
-fn bad(desk: &Desk, line: &str) -> String {
-    let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
-    assert_eq!(output.status.code(), Some(2), "{line}");
-    String::from_utf8(output.stderr).unwrap()
-}
-
 #[test]
 fn every_kind_of_model_can_be_quantized() {
     // Of every kind of superposition, noise and slab. The loss is that of a few dozen points.
@@ -142,8 +135,10 @@ fn true_sources_are_compared_with_the_means() {
     let line = "quantize m.spk --encoding i8 --out q.spk --data Y.npy --reference two.npy --json";
     assert!(run(line).get("si_sdr_db").is_none());
     assert_eq!(run(&format!("{line} --reference-is sources"))["si_sdr_loss_db"].as_array().unwrap().len(), 2);
-    let error = bad(&desk, "quantize m.spk --encoding i8 --out q.spk --data Y.npy --reference W.npy");
-    assert!(error.contains("the reference has 2 points, the data 300"), "{error}");
+    desk.refused(
+        "quantize m.spk --encoding i8 --out q.spk --data Y.npy --reference W.npy",
+        "the reference has 2 points, the data 300",
+    );
 }
 
 #[test]
@@ -210,7 +205,7 @@ fn fixed_point() {
     }
     assert!(desk.good("inspect q.spk").contains("i8, inferred in integers"));
 
-    let error = bad(&desk, "quantize m.spk --encoding f32 --fixed-point --out r.spk");
+    let error = desk.refused("quantize m.spk --encoding f32 --fixed-point --out r.spk", "");
     assert!(
         error.contains("needs a dictionary of integers") && error.contains("use --encoding i16"),
         "{error}"
@@ -220,11 +215,9 @@ fn fixed_point() {
     desk.good("quantize deep.spk --encoding i16 --fixed-point --out searched.spk");
     assert_eq!(run("inspect searched.spk --json")["state_source"], "adaptive");
     desk.good("import --model gsc --w W.npy --sigma2 0.01 --selected 6 --max-active 2 --states table --out table.spk");
-    let error = bad(&desk, "quantize table.spk --encoding i16 --fixed-point --out r.spk");
-    assert!(error.contains("not inferred in integers"), "{error}");
+    desk.refused("quantize table.spk --encoding i16 --fixed-point --out r.spk", "not inferred in integers");
     desk.good("import --model bsc --w W.npy --sigma2 0.01 --out bsc.spk");
-    let error = bad(&desk, "quantize bsc.spk --encoding i16 --fixed-point --out r.spk");
-    assert!(error.contains("only models of kind gsc"), "{error}");
+    desk.refused("quantize bsc.spk --encoding i16 --fixed-point --out r.spk", "only models of kind gsc");
     assert!(!desk.path("r.spk").exists());
 }
 
@@ -232,15 +225,48 @@ fn fixed_point() {
 fn what_cannot_be_quantized() {
     let desk = desk(&Case::load("gsc_exact_d4"));
     desk.good("quantize m.spk --encoding i16 --out q.spk");
-    let error = bad(&desk, "quantize q.spk --encoding i8 --out r.spk");
-    assert!(error.contains("the model has integers already: q.spk: give the model in f32"), "{error}");
+    desk.refused(
+        "quantize q.spk --encoding i8 --out r.spk",
+        "the model has integers already: q.spk: give the model in f32",
+    );
     assert!(!desk.path("r.spk").exists());
-    let error = bad(&desk, "quantize m.spk --encoding i4 --out r.spk");
+    let error = desk.refused("quantize m.spk --encoding i4 --out r.spk", "");
     assert!(error.contains("i4") && error.contains("i16"), "{error}");
     fs::write(desk.path("d.csv"), "1,2\n3,4\n").unwrap();
-    let error = bad(&desk, "quantize m.spk --encoding i8 --out r.spk --data d.csv");
-    assert!(error.contains("the points have 2 dimensions, the model 4"), "{error}");
-    let error = bad(&desk, "quantize m.spk --encoding i8 --out m.spk");
-    assert!(error.contains("m.spk"), "{error}");
+    desk.refused(
+        "quantize m.spk --encoding i8 --out r.spk --data d.csv",
+        "the points have 2 dimensions, the model 4",
+    );
+    desk.refused("quantize m.spk --encoding i8 --out m.spk", "m.spk");
     assert!(!desk.path("r.spk").exists());
+}
+
+/// A model that looks at all states becomes one that searches, in any encoding: what is asked for is what `inspect` shows, and
+/// more expansions come closer to all states.
+#[test]
+fn states_are_replaced() {
+    let desk = Desk::with_model();
+    desk.good(
+        "import --model gsc --w W.npy --sigma2 0.1 --states subsets --selected 6 --max-active 6 --out m.spk",
+    );
+    let mut losses = Vec::new();
+    for expansions in [1, 64] {
+        let line = format!("quantize m.spk --encoding f32 --states adaptive --expansions {expansions}");
+        let text = desk.good(&format!("{line} --out q.spk --data Y.npy --json"));
+        losses.push(serde_json::from_str::<Value>(&text).unwrap()["kl"].as_f64().unwrap());
+        let inspected: Value = serde_json::from_str(&desk.good("inspect q.spk --json")).unwrap();
+        assert_eq!((&inspected["state_source"], &inspected["encoding"]), (&"adaptive".into(), &"f32".into()));
+    }
+    assert!(losses[1] < losses[0] && losses[1] < 1e-3, "{losses:?}");
+    desk.good("quantize m.spk --encoding i8 --states adaptive --max-active 2 --out q.spk");
+    let inspected: Value = serde_json::from_str(&desk.good("inspect q.spk --json")).unwrap();
+    assert_eq!((&inspected["max_active"], &inspected["encoding"]), (&2.into(), &"i8".into()));
+    for (flags, words) in [
+        ("--states subsets --expansions 3", "only adaptive states are expanded"),
+        ("--states table", "the model has no table of states"),
+        ("--max-active 0", "--max-active: choose 1 to"),
+        ("--fixed-point --states subsets", "take adaptive states"),
+    ] {
+        desk.refused(&format!("quantize m.spk --encoding i16 {flags} --out new.spk"), words);
+    }
 }

@@ -4,13 +4,6 @@ use crate::desk::Desk;
 use crate::train::json;
 use std::fs;
 
-fn stderr(desk: &Desk, line: &str, status: i32) -> String {
-    let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(status), "{line}: {said}");
-    said
-}
-
 #[test]
 fn data_that_cannot_be_learned_from() {
     let desk = Desk::new();
@@ -24,20 +17,20 @@ fn data_that_cannot_be_learned_from() {
     );
     desk.array("positive.npy", &[40, 3], &wave.iter().map(|y| y.abs()).collect::<Vec<_>>());
     let train = |rest: &str| format!("train --iterations 2 --restarts 1 --out m.spk {rest}");
-    let said = stderr(&desk, &train("--model gsc --latents 2 zero.npy"), 2);
-    assert!(said.starts_with("error: all numbers are zero: DATA: check"), "{said}");
+    let said = desk.said(&train("--model gsc --latents 2 zero.npy"), 2);
+    assert!(said.starts_with("error: all numbers are zero: zero.npy: check"), "{said}");
     for kind in ["nmf", "mca", "ssmca"] {
-        let said = stderr(&desk, &train(&format!("--model {kind} --latents 2 signed.npy")), 2);
+        let said = desk.said(&train(&format!("--model {kind} --latents 2 signed.npy")), 2);
         assert!(
             said.contains("% of the power of the data is below zero") && said.contains("--model"),
             "{said}"
         );
-        let said = stderr(&desk, &train(&format!("--model {kind} --latents 2 some.npy")), 0);
+        let said = desk.said(&train(&format!("--model {kind} --latents 2 some.npy")), 0);
         assert!(said.starts_with("warning: ") && said.contains("as noise only"), "{said}");
         assert!(json(&desk, "m.json")["warnings"][0].as_str().unwrap().contains("as noise only"));
-        assert_eq!(stderr(&desk, &train(&format!("--model {kind} --latents 2 positive.npy")), 0), "");
+        assert_eq!(desk.said(&train(&format!("--model {kind} --latents 2 positive.npy")), 0), "");
     }
-    let said = stderr(&desk, &train("--model gsc --latents 60 --selected 4 --max-active 2 signed.npy"), 0);
+    let said = desk.said(&train("--model gsc --latents 60 --selected 4 --max-active 2 signed.npy"), 0);
     assert!(
         said.contains("warning: 40 points for 60 latents") && said.contains("ask for 4 or fewer"),
         "{said}"
@@ -48,14 +41,14 @@ fn data_that_cannot_be_learned_from() {
 #[test]
 fn data_on_another_scale_than_the_model() {
     let desk = Desk::with_model();
-    assert_eq!(stderr(&desk, "infer model.spk Y.npy --out-dir out", 0), "");
+    assert_eq!(desk.said("infer model.spk Y.npy --out-dir out", 0), "");
     let values = spikelet_trainer::data::read_array(desk.path("Y.npy")).unwrap().values;
     for (factor, words) in [(1000.0, "times stronger"), (1e-3, "times weaker"), (0.0, "all numbers are zero")]
     {
         let scaled: Vec<f64> = values.iter().map(|y| factor * y).collect();
         desk.array("scaled.npy", &[20, 4], &scaled);
         for line in ["infer model.spk scaled.npy --out-dir out", "eval model.spk scaled.npy"] {
-            let said = stderr(&desk, line, 0);
+            let said = desk.said(line, 0);
             assert!(said.starts_with("warning: scaled.npy: ") && said.contains(words), "{line}: {said}");
         }
         let told: serde_json::Value =

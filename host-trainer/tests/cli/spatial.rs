@@ -39,14 +39,6 @@ fn desk(microphones: usize, seconds: f64) -> (Desk, Vec<Vec<f64>>) {
     (desk, heard.images)
 }
 
-fn refused(desk: &Desk, line: &str, words: &str) {
-    let before = desk.content();
-    let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(2) && said.contains(words), "{line}: {said}");
-    assert!(desk.content() == before, "{line} left something behind");
-}
-
 fn json(desk: &Desk, name: &str) -> Value {
     serde_json::from_slice(&fs::read(desk.path(name)).unwrap()).unwrap()
 }
@@ -116,7 +108,7 @@ fn from_a_recording_to_its_sources() {
         ("quantize room.spk --encoding i16 --data mix.wav --out x.spk", "separate --reference"),
         ("separate room.spk a.wav --out-dir x", "the recording has 1 channel, the model is for 2"),
     ] {
-        refused(&desk, line, words);
+        desk.refused(line, words);
     }
 }
 
@@ -132,8 +124,8 @@ fn threads_and_checkpoints_give_the_same_bits() {
     desk.good(&format!("{less} --checkpoint c --out half.spk"));
     desk.good(&format!("{line} --checkpoint c --resume --out again.spk"));
     assert!(model("one.spk") == model("again.spk") && model("one.spk") != model("half.spk"));
-    refused(&desk, &format!("{line} --seed 2 --checkpoint c --resume --out x.spk"), "other data or settings");
-    refused(&desk, &format!("{less} --checkpoint c --resume --out x.spk"), "--iterations 6, more than 3");
+    desk.refused(&format!("{line} --seed 2 --checkpoint c --resume --out x.spk"), "other data or settings");
+    desk.refused(&format!("{less} --checkpoint c --resume --out x.spk"), "--iterations 6, more than 3");
 }
 
 #[test]
@@ -193,14 +185,10 @@ fn wrong_inputs_are_refused() {
         ("2 mix.wav --transform mdct", "a Fourier transform of their own"),
         ("2 mix.wav --iterations 0", "nothing would be learned"),
     ] {
-        refused(&desk, &format!("{line} {rest}"), words);
+        desk.refused(&format!("{line} {rest}"), words);
     }
-    refused(&desk, "train --model gsc --latents auto mix.wav --out x.spk", "only spatial models find");
-    refused(
-        &desk,
-        "train --model gsc --latents 2 --spacing 5 mix.wav --out x.spk",
-        "only spatial models know",
-    );
+    desk.refused("train --model gsc --latents auto mix.wav --out x.spk", "only spatial models find");
+    desk.refused("train --model gsc --latents 2 --spacing 5 mix.wav --out x.spk", "only spatial models know");
 }
 
 #[test]

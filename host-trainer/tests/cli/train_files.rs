@@ -9,16 +9,6 @@ fn desk() -> Desk {
     desk
 }
 
-/// What was refused, without a trace left behind.
-fn refused(desk: &Desk, line: &str, words: &str) {
-    let before = desk.content();
-    let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{line}: {said}");
-    assert!(said.starts_with("error: ") && said.contains(words), "{line}: {said}");
-    assert!(desk.content() == before, "{line} left something behind");
-}
-
 #[test]
 fn results_that_would_replace_each_other_or_an_input_are_refused() {
     let desk = desk();
@@ -35,7 +25,7 @@ fn results_that_would_replace_each_other_or_an_input_are_refused() {
         ("Y.npy --out m.spk --checkpoint m.json", "overwritten by the result: m.json"),
         ("Y.npy --out new/m.spk --checkpoint new/m.json", "overwritten by the result"),
     ] {
-        refused(&desk, &train(rest), words);
+        desk.refused(&train(rest), words);
     }
 }
 
@@ -44,6 +34,6 @@ fn the_folder_of_the_model_is_created_and_stays_only_with_a_model() {
     let desk = desk();
     desk.good("train --model gsc --latents 2 --iterations 2 Y.npy --out new/models/m.spk");
     assert!(desk.path("new/models/m.spk").exists() && desk.path("new/models/m.json").exists());
-    refused(&desk, "train --model gsc --latents 2 missing.npy --out other/models/m.spk", "no such file");
-    refused(&desk, "train --model gsc --latents 2 Y.npy --out Y.npy/m.spk", "file");
+    desk.refused("train --model gsc --latents 2 missing.npy --out other/models/m.spk", "no such file");
+    desk.refused("train --model gsc --latents 2 Y.npy --out Y.npy/m.spk", "file");
 }

@@ -1,17 +1,10 @@
 //! `train` that goes on: from a checkpoint with more iterations, or from a model.
 
-use crate::desk::Desk;
 use crate::train::{desk, json, numbers};
 use serde_json::Value;
 use spikelet_trainer::data::write_wav;
 use std::fs;
 use std::process::Stdio;
-
-fn refused(desk: &Desk, line: &str, words: &str) {
-    let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(2) && said.contains(words), "{line}: {said}");
-}
 
 /// Without a schedule a run that was resumed with more iterations ends where one that had them from the start does.
 #[test]
@@ -29,7 +22,7 @@ fn more_iterations_go_on_from_a_checkpoint() {
         json(&desk, name)["history"].as_array().unwrap().iter().map(|s| s["free_energy"].clone()).collect()
     };
     assert_eq!(figures("more.json"), figures("whole.json"));
-    refused(&desk, &format!("{line} --iterations 4 --resume --out n.spk"), "--iterations 12, more than 4");
+    desk.refused(&format!("{line} --iterations 4 --resume --out n.spk"), "--iterations 12, more than 4");
 }
 
 /// Of several starts the preferred one goes on; a schedule stays at its end.
@@ -67,7 +60,7 @@ fn a_refused_resume_names_the_setting() {
         ("--latents 3 --sigma2 0.5", "--sigma2 by default, not 0.5"),
         ("--latents 3 --holdout 0.1", "--holdout 0.0, not 0.1"),
     ] {
-        refused(&desk, &format!("{line} {flags} --resume"), words);
+        desk.refused(&format!("{line} {flags} --resume"), words);
     }
     // Nothing to go on from is told, since it may be a slip.
     let output = desk.run(
@@ -92,7 +85,7 @@ fn two_trainings_cannot_share_a_checkpoint() {
     }
     // The lock follows the file at once.
     std::thread::sleep(std::time::Duration::from_millis(50));
-    refused(&desk, &format!("{line} n.spk"), "another training is using this checkpoint: c.json: wait");
+    desk.refused(&format!("{line} n.spk"), "another training is using this checkpoint: c.json: wait");
     first.kill().unwrap();
     first.wait().unwrap();
     // What a killed run leaves does no harm.
@@ -132,7 +125,7 @@ fn a_model_goes_on_from_its_parameters() {
         ("--from a.json --init data Y.npy --out n.spk", "cannot be used with"),
         ("Y.npy --out n.spk", "--model"),
     ] {
-        refused(&desk, &format!("train {line}"), words);
+        desk.refused(&format!("train {line}"), words);
     }
 }
 
