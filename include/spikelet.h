@@ -112,7 +112,7 @@
 #define SPK_START_RANDOM 1
 
 /**
- * A chain begins at the best of all states that spk_init() would look at. Refused (SPK_ERR_SETTING) for SPK_KIND_SSMCA and
+ * A chain begins at the best of all states that spk_init() would evaluate. Refused (SPK_ERR_SETTING) for SPK_KIND_SSMCA and
  * for more than 2^24 states.
  */
 #define SPK_START_BEST 2
@@ -161,15 +161,15 @@ typedef struct spk_info {
    */
   uint32_t max_active;
   /**
-   * One of SPK_STATES_: which states are looked at.
+   * One of SPK_STATES_: which states are evaluated.
    */
   uint32_t states_kind;
   /**
-   * SPK_STATES_ADAPTIVE: states whose neighbours are looked at, at most; 0 otherwise.
+   * SPK_STATES_ADAPTIVE: states whose neighbours are evaluated, at most; 0 otherwise.
    */
   uint32_t expansions;
   /**
-   * States looked at per sample, at most.
+   * States evaluated per sample, at most.
    */
   uint64_t states;
   /**
@@ -266,7 +266,7 @@ typedef struct spk_estimate {
    */
   uint32_t map_len;
   /**
-   * Natural logarithm of the probability density of the sample, summed over the states looked at; of a sampled state
+   * Natural logarithm of the probability density of the sample, summed over the states evaluated; of a sampled state
    * that of the best one alone.
    */
   float evidence;
@@ -344,8 +344,8 @@ typedef struct spk_stream_info {
 #define SPK_ERR_RANGE -7
 
 /**
- * A setting of the sampler that it cannot run with, a model that it cannot sample, a step that is none, or a model that no
- * stream can be made of.
+ * An invalid setting of the sampler or step of a sample, a model that cannot be sampled, or one that cannot run as a
+ * stream.
  */
 #define SPK_ERR_SETTING -8
 
@@ -470,7 +470,7 @@ spk_status spk_gibbs_settings(const void *blob,
                               struct spk_gibbs *settings);
 
 /**
- * spk_init() for a state whose posteriors are drawn by Gibbs sampling instead of summed over all states: for many preselected
+ * spk_init() for a state whose posteriors are drawn by Gibbs sampling instead of summed over states: for many preselected
  * sources, with any number of them on. The work for a sample grows with `sweeps` times `chains` (`spikelet inspect` prints
  * it); nothing else of the interface changes.
  *
@@ -539,7 +539,7 @@ spk_status spk_process_i16(struct spk_state *state,
 
 /**
  * The last sample without its noise: the dictionary times the posterior means; for SPK_KIND_MCA and SPK_KIND_SSMCA the mean of
- * the maximum, for which all states are looked at once more unless they were sampled. Call it right after spk_process().
+ * the maximum, for which all states are visited once more unless they were sampled. Call it right after spk_process().
  *
  * @param state    from spk_init()
  * @param out      filled with `out_len` numbers
@@ -686,7 +686,7 @@ spk_status spk_stream_process_i16(struct spk_stream *stream,
                                   size_t samples);
 
 /**
- * Begins anew, as if the stream had just been made.
+ * Starts over, as if the stream had just been initialised.
  *
  * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT or SPK_ERR_STATE
  */

@@ -205,7 +205,7 @@ impl<T: Real> Model<'_, T> {
     fn linear_sweep(&self, settings: &Gibbs) -> u64 {
         let n = self.shape.selected as u64;
         let a = n.min(u64::from(settings.max_active));
-        // conditional 12, exponential 12, normal variate 16, residuals; the tableau, where latents come or go; both anew at times
+        // conditional 12, exponential 12, normal variate 16, residuals; the tableau, where latents are flipped; both recomputed from time to time
         n * (40 + n) + 2 * a * self.flip() + (n * n + self.gather()) / u64::from(REFRESH)
     }
 

@@ -1,15 +1,15 @@
-//! What inference does, counted: how often each operation of [`Count`], in each sample anew.
+//! Operation counts of inference: how often each operation of [`Count`] runs.
 //!
 //! The trainer predicts from these counts what a sample takes on a device: instructions are a weighted sum of them, with one
-//! weight for each core and operation, fitted to measured ones (`tests/cost --fit`). So no second description of the
-//! control flow exists that could differ from the code.
+//! weight for each core and operation, fitted to measured ones (`tests/cost --fit`). So there is no second
+//! description of the control flow that could drift from the code.
 //!
 //! Counting needs the feature `counting`, which only the trainer asks for. Without it `Count::add` is empty, and nothing of
-//! this module is left on a device. Counts belong to the thread: no stage has to hand them on.
+//! this module is left on a device. Counts are thread-local, so no stage has to pass them on.
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// Operations. Where not said otherwise one is counted for each number that is worked on.
+        /// Operations. Unless stated otherwise, one count per number processed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Count { $($(#[$doc])* $name,)* }
 
@@ -17,7 +17,7 @@ macro_rules! counts {
             /// All of them, in order.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// As the trainer's table calls it.
+            /// Its name in the trainer's table of weights.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }

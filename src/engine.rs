@@ -1,4 +1,4 @@
-//! How a posterior is computed: all kept states looked at, or some of them drawn.
+//! How a posterior is computed: over all kept states, or from draws.
 
 use crate::capacity::MAX_ACTIVE;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! Why parameters or a sample were refused.
+//! Errors of models, samples and blobs.
 
 use crate::features::Features;
 use core::fmt;
@@ -45,7 +45,7 @@ pub enum ModelError {
         /// At which place.
         index: usize,
     },
-    /// A model that needs what this build was made without: see the features in `Cargo.toml`.
+    /// The model needs features that this build lacks: see `Cargo.toml`.
     LeftOut {
         /// The features that it needs and that are missing.
         features: Features,
@@ -113,7 +113,7 @@ pub enum Error {
     Transformed,
     /// The sample is finite, but so far from the model that its probability is not.
     OutOfRange,
-    /// A block of a stream is not so many samples of all channels in, and as many of all groups out.
+    /// Input and output of a block are not the same number of samples, of all channels and of all groups.
     BlockLength {
         /// Numbers of a sample going in.
         channels: usize,
@@ -196,7 +196,7 @@ pub enum BlobError {
         /// Number of sections it claims.
         count: usize,
     },
-    /// A section lies outside the blob, overlaps its header, is misaligned or is no valid text.
+    /// A section lies outside the blob, overlaps its header, is misaligned or is not valid UTF-8.
     Section {
         /// Its tag.
         tag: [u8; 4],
@@ -206,7 +206,7 @@ pub enum BlobError {
         /// The tag.
         tag: [u8; 4],
     },
-    /// A section that must be understood and is not.
+    /// A required section that this reader does not know.
     UnknownSection {
         /// Its tag.
         tag: [u8; 4],
@@ -216,7 +216,7 @@ pub enum BlobError {
         /// Its tag.
         tag: [u8; 4],
     },
-    /// The length of a section is not a whole number of numbers.
+    /// The length of a section is not a multiple of the size of its entries.
     SectionLength {
         /// Its tag.
         tag: [u8; 4],

@@ -17,10 +17,10 @@ pub(crate) const DETAIL: bool = cfg!(feature = "training");
 pub(crate) const INTEGERS: bool = cfg!(feature = "integers");
 /// Inference in integers.
 pub(crate) const FIXED: bool = cfg!(feature = "fixed-point");
-/// Any inference in floats: without it, samples that are nothing for integers are refused.
+/// Inference in floats: without it, samples that are too loud for integers are refused.
 pub(crate) const FLOATS: bool =
     cfg!(any(feature = "gsc", feature = "binary", feature = "mca", feature = "ssmca", feature = "gibbs"));
-/// What streams are made of, and into.
+/// Streams: windows, transforms, groups of latents.
 pub(crate) const STREAM: bool = cfg!(feature = "stream");
 
 /// The features of this crate that models need, one bit each.
@@ -50,7 +50,7 @@ const NAMES: [&str; 11] = [
 pub struct Features(u16);
 
 impl Features {
-    /// Those of this build.
+    /// The features of this build.
     pub const BUILT: Self = Self::NONE
         .with(Self::GSC, cfg!(feature = "gsc"))
         .with(Self::BINARY, cfg!(feature = "binary"))
@@ -80,7 +80,7 @@ impl Features {
     /// Sources in one channel.
     pub const SPECTRAL: Self = Self(1 << 10);
 
-    /// These and others, if they are `needed`.
+    /// The union with `others`, if they are `needed`.
     pub const fn with(self, others: Self, needed: bool) -> Self {
         Self(if needed { self.0 | others.0 } else { self.0 })
     }
@@ -95,12 +95,12 @@ impl Features {
         }
     }
 
-    /// These but for some.
+    /// The set difference.
     pub const fn without(self, others: Self) -> Self {
         Self(self.0 & !others.0)
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_apart_as_far_as_they_are_there() {
+    fn families_of_the_kinds_that_are_built() {
         for kind in Kind::ALL.into_iter().filter(|kind| kind.spec().is_built) {
             let expected = match (kind.has_slab(), kind.is_maximal()) {
                 (_, true) => Family::Maximal,

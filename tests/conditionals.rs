@@ -15,7 +15,7 @@ struct Found {
     below: Vec<f64>,
 }
 
-/// The conditionals of all problems of a case; what the latent itself has in X is made up anew and must not matter.
+/// The conditionals of all problems of a case; the latent's own entry of X is replaced and must not matter.
 fn conditionals<T: Real>(case: &Case, temperature: f64) -> Vec<Found> {
     let parameters = parameters(case);
     let options = Options { selection: SelectionName::of_kind(parameters.kind), ..exact(parameters.latents) };

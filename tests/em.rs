@@ -145,7 +145,7 @@ fn exact_em_never_lowers_the_likelihood() {
     }
 }
 
-/// A covariance with all entries 0.3 but for the diagonal, 1.
+/// A covariance with all entries 0.3 except the diagonal, which is 1.
 fn correlated(n: usize) -> Vec<f64> {
     (0..n * n).map(|e| if e / n == e % n { 1.0 } else { 0.3 }).collect()
 }

@@ -1,4 +1,4 @@
-//! Inference in integers: against the same model's in floats of twice the digits, on samples that are too loud, and with numbers that
+//! Inference in integers: against the same model in double precision, on samples that are too loud, and with numbers that
 //! no exporter writes.
 
 mod common;

@@ -206,7 +206,7 @@ fn low_noise_in_f32() {
         let options = Options { selected: 6, max_active: 6, ..problem.options };
         worst = worst.max(compare::<f32>(&Problem { options, ..problem }));
     }
-    // W and y are f32 numbers, so residuals are exact but for their last digit, and so is all that follows. Without a
+    // W and y are f32 numbers, so residuals are exact up to their last digit, and so is all that follows. Without a
     // reference it would be 2^-24 of an energy of 1e9.
     assert!(worst < 1e-5, "off by {worst:e}");
 }

@@ -281,7 +281,7 @@ fn samples_of_integers() {
     }
 }
 
-/// Far above the noise the reference path subtracts what is explained and rounds the rest anew.
+/// Far above the noise the reference path subtracts what is explained and rounds the rest again.
 #[test]
 fn loud_samples() {
     let (mut parameters, options) = model(ModelKind::Gsc, 16, 24, 1e-6, 0);

@@ -70,7 +70,7 @@ fn hostile_sections_are_refused() {
     let length = ModelError::Length { field: "gain", expected: 16, found: 15 };
     assert_eq!(with(gain + 8, &60u32.to_le_bytes()).unwrap_err(), model(length));
     assert_eq!(with(gain + 8, &63u32.to_le_bytes()).unwrap_err(), BlobError::SectionLength { tag: *b"gain" });
-    // Gains of what is no transform.
+    // Gains without a transform.
     let (entry, content) = section(&bytes, b"fram");
     assert_eq!(with(content, &[0; 16]).unwrap_err(), model(ModelError::Unfit { field: "gain" }));
     assert_eq!(with(entry, b"xxxx").unwrap_err(), model(ModelError::Unfit { field: "gain" }));

@@ -142,7 +142,7 @@ pub unsafe extern "C" fn spk_gibbs_settings(
     })())
 }
 
-/// spk_init() for a state whose posteriors are drawn by Gibbs sampling instead of summed over all states: for many preselected
+/// spk_init() for a state whose posteriors are drawn by Gibbs sampling instead of summed over states: for many preselected
 /// sources, with any number of them on. The work for a sample grows with `sweeps` times `chains` (`spikelet inspect` prints
 /// it); nothing else of the interface changes.
 ///
@@ -284,7 +284,7 @@ fn translate(found: &Estimate<'_, f32>) -> spk_estimate {
 }
 
 /// The last sample without its noise: the dictionary times the posterior means; for SPK_KIND_MCA and SPK_KIND_SSMCA the mean of
-/// the maximum, for which all states are looked at once more unless they were sampled. Call it right after spk_process().
+/// the maximum, for which all states are visited once more unless they were sampled. Call it right after spk_process().
 ///
 /// @param state    from spk_init()
 /// @param out      filled with `out_len` numbers

@@ -353,7 +353,7 @@ unsafe fn process<T: Run>(
     unsafe { T::run(&mut stream, slice(input, read)?, slice_mut(output, written)?).map_err(status) }
 }
 
-/// Begins anew, as if the stream had just been made.
+/// Starts over, as if the stream had just been initialised.
 ///
 /// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT or SPK_ERR_STATE
 #[must_use]

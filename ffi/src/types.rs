@@ -24,8 +24,8 @@ pub const SPK_ERR_LENGTH: spk_status = -5;
 pub const SPK_ERR_NOT_FINITE: spk_status = -6;
 /// The sample is finite, but too large for the precision of the model. There are no results.
 pub const SPK_ERR_RANGE: spk_status = -7;
-/// A setting of the sampler that it cannot run with, a model that it cannot sample, a step that is none, or a model that no
-/// stream can be made of.
+/// An invalid setting of the sampler or step of a sample, a model that cannot be sampled, or one that cannot run as a
+/// stream.
 pub const SPK_ERR_SETTING: spk_status = -8;
 /// The memory for input and for output of a stream overlap.
 pub const SPK_ERR_OVERLAP: spk_status = -9;
@@ -62,7 +62,7 @@ pub const SPK_STATE_ALIGN: usize = 8;
 #[repr(C, align(8))]
 pub struct spk_state {
     magic: u32,
-    /// Numbers of the arena: not found anew for every sample.
+    /// Numbers of the arena, computed once.
     arena_len: u32,
     pub(crate) model: Model<'static, f32>,
     pub(crate) engine: Engine,
@@ -128,7 +128,7 @@ pub const SPK_KIND_SSMCA: u32 = 5;
 pub const SPK_START_GREEDY: u32 = 0;
 /// A chain begins at a draw from the prior.
 pub const SPK_START_RANDOM: u32 = 1;
-/// A chain begins at the best of all states that spk_init() would look at. Refused (SPK_ERR_SETTING) for SPK_KIND_SSMCA and
+/// A chain begins at the best of all states that spk_init() would evaluate. Refused (SPK_ERR_SETTING) for SPK_KIND_SSMCA and
 /// for more than 2^24 states.
 pub const SPK_START_BEST: u32 = 2;
 
@@ -169,11 +169,11 @@ pub struct spk_info {
     pub selected: u32,
     /// gamma: most latents that are on in one state.
     pub max_active: u32,
-    /// One of SPK_STATES_: which states are looked at.
+    /// One of SPK_STATES_: which states are evaluated.
     pub states_kind: u32,
-    /// SPK_STATES_ADAPTIVE: states whose neighbours are looked at, at most; 0 otherwise.
+    /// SPK_STATES_ADAPTIVE: states whose neighbours are evaluated, at most; 0 otherwise.
     pub expansions: u32,
-    /// States looked at per sample, at most.
+    /// States evaluated per sample, at most.
     pub states: u64,
     /// Bound on the multiply-adds per sample; a sample far above the noise may take `operations_loud` more.
     pub operations: u64,
@@ -206,7 +206,7 @@ pub struct spk_estimate {
     pub selected_len: u32,
     /// Number of latents that are on in the most probable state.
     pub map_len: u32,
-    /// Natural logarithm of the probability density of the sample, summed over the states looked at; of a sampled state
+    /// Natural logarithm of the probability density of the sample, summed over the states evaluated; of a sampled state
     /// that of the best one alone.
     pub evidence: f32,
 }

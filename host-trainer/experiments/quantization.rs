@@ -12,7 +12,7 @@
 //! the noisy picture less their mean (stepwise EM, H' = 8, gamma = 4), and the posterior means of all patches (every second
 //! place in both directions), put together and averaged, are the denoised one. The figure is the PSNR.
 //!
-//! The models are the same but for the encoding: `f32`, then `i16` and `i8` with the noise that rounding adds. KL (nats per
+//! The models differ in their encoding only: `f32`, then `i16` and `i8` with the noise that rounding adds. KL (nats per
 //! point) and agreement of the best state are as `spikelet quantize --data` prints them. "Most" is what the source that
 //! loses most loses. Bytes are those of the whole model, as a device holds it. Where there are two figures they are of i16
 //! and i8. With `--fixed-point` these are inferred in integers from end to end, and all models have at most three latents on.

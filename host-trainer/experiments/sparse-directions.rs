@@ -9,7 +9,7 @@
 //! W is either a rotation or has independent normal entries. That matters: the spike of the model leaves the middle of
 //! a source to the noise, which grows to several times its true strength. Through a rotation the middle is round like the
 //! noise; through oblique columns it is not, and W gives way. `whitened` runs the same starts on whitened data, where
-//! all columns are at right angles but for errors of estimation; that is not in the paper. FastICA whitens, too.
+//! all columns are at right angles, up to errors of estimation; that is not in the paper. FastICA whitens, too.
 //!
 //! One data set is one draw of an index, so there are several; a figure is the mean (standard deviation), or the median, over
 //! data sets of the index averaged over the starts at high likelihood: those within 0.1 per point of the best start. The

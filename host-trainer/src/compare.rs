@@ -2,7 +2,7 @@
 //!
 //! - KL = sum_s q(s) ln(q(s) / q'(s)) with q the posterior of the first model over the states it keeps and q' that of the
 //!   second. Preselection may differ, so a state that the second one does not keep counts with the least probability that
-//!   `f32` tells from none, 2^-24, and no probability counts as less. The sum has the terms q' - q too: they cancel but for
+//!   `f32` tells from none, 2^-24, and no probability counts as less. The sum has the terms q' - q too: they cancel except for
 //!   the rounding of probabilities that add up to 1 nearly, and no term is negative with them. Sampled posteriors have no
 //!   list of states: there it is the sum over latents of the KL between their probabilities of being on.
 //! - How often both find the same most probable state.

@@ -76,7 +76,7 @@ impl<'a> Groups<'a> {
         self.len
     }
 
-    /// Never: a model has a latent.
+    /// Always false: a model has a latent.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -146,7 +146,7 @@ pub struct Blob<'a> {
 }
 
 impl<'a> Blob<'a> {
-    /// Checks all of `bytes`, once: afterwards no number in it needs checking again.
+    /// Checks all of `bytes` once; afterwards nothing in it needs checking again.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BlobError> {
         let bytes = whole(bytes)?;
         let code = u8_at(bytes, 16);
@@ -241,7 +241,7 @@ impl<'a> Blob<'a> {
         self.model
     }
 
-    /// The same where it is, not copied.
+    /// The model by reference.
     pub fn model_ref(&self) -> &Model<'a, f32> {
         &self.model
     }
@@ -261,7 +261,7 @@ impl<'a> Blob<'a> {
         self.revision
     }
 
-    /// Where the model came from, in the words of whoever made it; nothing where that is no UTF-8.
+    /// Where the model came from, as its author wrote it; empty if it is not UTF-8.
     pub fn provenance(&self) -> &'a str {
         core::str::from_utf8(self.provenance).unwrap_or_default()
     }
@@ -271,8 +271,7 @@ impl<'a> Blob<'a> {
         self.frame
     }
 
-    /// What the coefficients of each bin are multiplied with before inference, and divided by after it; empty when by
-    /// nothing. The spectrum of most sounds falls by many dB, and one model serves all bins.
+    /// What the coefficients of each bin are multiplied with before inference and divided by after it; empty for gains of 1. The spectrum of most sounds falls by many dB, and one model serves all bins.
     pub fn gains(&self) -> &'a [f32] {
         self.gains
     }

@@ -1,5 +1,5 @@
-//! Inference in integers, from the sample to the results: for processors without a float unit, where a float operation takes one or
-//! two hundred instructions.
+//! Inference in integers, from the sample to the results, for processors without a float unit, where a float operation takes 100 to
+//! 200 instructions.
 //!
 //! A model asks for it by its [`FixedLatent`]s (`spikelet quantize --fixed-point`): any spike-and-slab model with a dictionary of
 //! integers, a diagonal slab and adaptive states. All cores do the same, those with a float unit too, so that results have the
@@ -7,12 +7,12 @@
 //!
 //! **Units.** Latents are scaled by s = 1 / sqrt(G + K), so that M = G + diag(K) becomes a matrix of correlations c with ones on
 //! its diagonal, and exponents are in bits: u = sqrt(log2 e) s (b + K mu), and a latent alone gains u^2 / 2, plus its prior's part.
-//! So everything has its place in 32 bits, and errors are absolute. Roots are floats, 2^x times a mantissa from 1 to 2.
+//! So all numbers fit 32 bits with a fixed point, and errors are absolute. Roots are stored as 2^x times a mantissa from 1 to 2.
 //!
-//! **Loud samples.** u, t and tau of a loud sample share a block exponent k: they have k digits less, chosen so that the energy
-//! times 4^-k is at most 2^16. A loud sample has digits to spare: relative to itself it keeps as many as a quiet one, and the
-//! dictionary's products have no more. The reference is climbed with gains of 2 k digits less (`coarse`); around it all gains have
-//! their digits again, and those beyond the range, of flips that would take out a loud latent, saturate. Log joints are sums of
+//! **Loud samples.** u, t and tau of a loud sample share a block exponent k: they lose their k lowest bits, with k chosen so that the energy
+//! times 4^-k is at most 2^16. Relative to its size a loud sample keeps as many bits as a quiet one, and the dictionary's products have
+//! no more. While the reference is climbed, gains have 2 k bits less (`coarse`); after that they have full
+//! precision, and gains beyond the range, of flips that would remove a loud latent, saturate. Log joints are sums of
 //! 64 bits, relative to the reference in 32.
 //!
 //! **Stages.** [`tableau`] is that of [`crate::states::tableau`] in these units, [`reference`] and [`search`] are those of

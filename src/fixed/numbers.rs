@@ -1,5 +1,5 @@
-//! Arithmetic of integers. "Q22" is an integer that counts 2^-22. Shifts and upper halves of products round down. Tables are computed when the
-//! program is built; tests below hold all functions against floats.
+//! Fixed-point arithmetic. "Q22" is an integer in units of 2^-22. Shifts and upper halves of products round down. Tables are computed when the
+//! program is built; tests below compare all functions with floats.
 
 use super::LOG_DIGITS;
 use crate::numeric::math::Real;
@@ -166,7 +166,7 @@ impl Scaled {
         Self { mantissa, exponent: large.exponent + 1 }
     }
 
-    /// The difference, or zero if it is none.
+    /// The difference, or zero if it is negative.
     pub fn less(self, other: Self) -> Self {
         let Self { mantissa, exponent } = self.plus(Self { mantissa: -other.mantissa, ..other });
         Self { mantissa: mantissa.max(0), exponent }

@@ -1,4 +1,4 @@
-//! Sums of integers to what is reported.
+//! Results as floats, from the sums in integers.
 
 use super::numbers::{Scaled, log2};
 use super::tableau::Candidate;

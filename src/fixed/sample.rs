@@ -1,4 +1,4 @@
-//! A sample to what every latent sees of it, u.
+//! The projection of a sample on every latent, u.
 
 use super::numbers::Scaled;
 use super::{MOST_BLOCK, NARROW, QUIET_ENERGY, ROOT_BITS, T_DIGITS, scale};

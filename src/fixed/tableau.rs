@@ -1,6 +1,6 @@
 //! The tableau of [`crate::states::tableau`] in integers: a state of the candidates, and what every flip would do.
 //!
-//! Latents that are off keep the units of [`super`]: S_ii = d is what others leave of 1, at least K / (G + K). Of a latent that is
+//! Latents that are off keep the units of [`super`]: S_ii = d is the part of 1 that the latents that are on do not explain, at least K / (G + K). Of a latent that is
 //! on, S_ii = -Lambda_ii can be large, so it has a power of two of its own: row and column are smaller by 2^e, Lambda by 4^e, which
 //! is then from 1 to 4. Since S is a Schur complement, these bounds hold for everything else:
 //!
@@ -9,11 +9,11 @@
 //! | S between latents that are off | 1 | 28 |
 //! | one of them on | sqrt(Lambda) 2^-e < 2 | 28 |
 //! | both on | < 4 | 28 |
-//! | t of one that is off; tau = t / sqrt(d) | sqrt(2 E), E what there is to be explained | 21; 22 |
+//! | t of one that is off; tau = t / sqrt(d) | sqrt(2 E), E the unexplained energy | 21; 22 |
 //! | t of one that is on, its coefficient | sqrt(2 E Lambda) 2^-e | 21 |
 //!
 //! A flip on the pivot d or Lambda needs w = S_:i / sqrt(|S_ii|) and tau: S <- S - w w^T, t <- t - w tau where it turns on, with
-//! plus signs where it turns off. So all products are of numbers that fit, and nothing is divided.
+//! plus signs where it turns off. So no product overflows, and there are no divisions.
 
 use super::numbers::{Scaled, inverse_root, log2, mul_high, mul_wide_signed};
 use super::{LOG_DIGITS, MARGIN, scale};
@@ -116,7 +116,7 @@ fn add_products(row: &mut [i32], others: &[i32], a: i32) {
     }
 }
 
-/// Subtracts column k of S, whose rows are in `before`, times c, Q31, and 2^`shift`; but for entry k.
+/// Subtracts column k of S, whose rows are in `before`, times c, Q31, and 2^`shift`, except entry k.
 #[inline(never)]
 fn subtract_column(row: &mut [i32], before: &[i32], k: usize, c: i32, shift: u32) {
     let Some((head, tail)) = row.split_at_mut_checked(k) else { return };
@@ -132,7 +132,7 @@ fn subtract_column(row: &mut [i32], before: &[i32], k: usize, c: i32, shift: u32
     }
 }
 
-/// Bits that a flip gains but for its prior and what it explains.
+/// Bits that a flip gains from the determinant.
 #[inline(always)]
 fn determinant(cell: &Cell) -> i32 {
     log2(cell.root) + ((cell.power - cell.shift) << LOG_DIGITS)
@@ -456,7 +456,7 @@ impl Tableau<'_> {
         }
     }
 
-    /// t anew, from what the residual of x0 has of each latent of the model, v; what x0 is more than the coefficients is in `gain`.
+    /// Recomputes t from v, the projection of the residual of x0 on each latent of the model; `gain` holds x0 minus the coefficients.
     pub fn refine(&mut self, fixed: &[FixedLatent], seen: &[i32]) {
         let n = self.len();
         for (cell, &latent) in span_mut(self.cells, 0, n).iter_mut().zip(self.latents.iter()) {
@@ -507,5 +507,5 @@ impl Tableau<'_> {
 
 /// Four in S.
 const FOUR: i32 = 4 * ONE;
-/// Most that e can be: 1 / Lambda is at least [`LEAST`], but for rounding.
+/// Most that e can be: 1 / Lambda is at least [`LEAST`], up to rounding.
 const MOST_SHIFT: i32 = 14;

@@ -1,4 +1,4 @@
-//! Against the same model in floats of twice the digits, on models of all shapes; `tests/fixed_point.rs` has more.
+//! Against the same model in double precision, on models of all shapes; `tests/fixed_point.rs` has more.
 
 extern crate std;
 

@@ -1,4 +1,4 @@
-//! Chains of draws: their sweeps, and what is kept of them. The same for all kinds of models.
+//! Markov chains: sweeps, and the sums over them. The same for all kinds of models.
 
 use super::start::{climb, list, scatter};
 use super::tally::Tally;
@@ -10,7 +10,7 @@ use crate::numeric::rng::Rng;
 use crate::numeric::slices::set;
 use crate::states::tableau::Path;
 
-/// Sweeps after which running sums are made anew, so that rounding errors do not add up.
+/// Running sums are recomputed after this many sweeps, so that rounding errors do not accumulate.
 pub(crate) const REFRESH: u32 = 32;
 
 /// One latent given all others: on with these log odds, and then with these moments. Like all values of a chain relative to the
@@ -39,7 +39,7 @@ pub(super) trait Sampler<T> {
     fn tally(&mut self) -> &mut [Candidate<T>];
     /// Back to the first state.
     fn reset(&mut self);
-    /// Makes running sums anew.
+    /// Recomputes running sums.
     fn refresh(&mut self);
     /// Latents that are on.
     fn count(&self) -> usize;

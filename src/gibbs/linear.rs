@@ -1,6 +1,6 @@
 //! Conditionals where latents add up. Nothing here depends on D.
 //!
-//! With x = s.z, b = W^T Sigma^-1 y and r = b - G x kept up to date, latent h sees r_h + G_hh x_h of what all others leave:
+//! With x = s.z, b = W^T Sigma^-1 y and r = b - G x kept up to date, the residual without latent h projects on it as r_h + G_hh x_h:
 //!
 //! ```text
 //! log odds = l_h + 1/2 lam tau^2 - 1/2 K mu^2 - 1/2 ln(lam / K),   x_h ~ N(tau, 1 / lam) if on     [003 eq. 8, 9, corrected factor]
@@ -8,7 +8,7 @@
 //! log odds = l_h + r_h + G_hh s_h - G_hh / 2                                                       without a slab [004 eq. 2.8]
 //! ```
 //!
-//! A loud sample has a reference x0 ([`crate::states::tableau`]): then b sees what x0 leaves of the sample, and a chain works with
+//! A loud sample has a reference x0 ([`crate::states::tableau`]): b is then the projection of the residual of x0, and a chain works with
 //! x - x0. Work per latent: about 12 multiply-adds, an exponential, a normal variate if it is on, and H' multiply-adds
 //! if its value changes.
 
@@ -112,7 +112,7 @@ impl<'x, 't, T: Real> Linear<'x, 't, T> {
         }
     }
 
-    /// Makes the tableau anew: rounding errors of its flips do not add up.
+    /// Rebuilds the tableau, so that rounding errors of its flips do not accumulate.
     fn gather(&mut self) {
         self.tableau.rebuild(-(T::HALF * self.energy), self.projection);
     }

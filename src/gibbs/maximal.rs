@@ -1,6 +1,6 @@
 //! Conditionals where in every dimension the strongest latent counts: y_d ~ N(max_h x_h W_dh, sigma_d^2).
 //!
-//! The maxima over all other latents are made anew for every conditional, from those that are on: D multiply-adds each. A latent
+//! The maxima over all other latents are recomputed for every conditional, from those that are on: D multiply-adds each. A latent
 //! that is off counts as zero, so the maximum is at least zero unless all are on.
 //!
 //! ```text

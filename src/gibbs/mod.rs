@@ -1,21 +1,20 @@
-//! Posteriors by drawing from them: in every sweep each selected latent is drawn from its exact conditional given all
-//! others.
+//! Gibbs sampling: in every sweep each selected latent is drawn from its exact conditional given all others.
 //!
-//! | module | what it knows |
+//! | module | |
 //! |---|---|
-//! | `linear` | conditionals where latents add up: b and G of the candidates, free of D |
+//! | `linear` | conditionals where latents add up: b and G of the candidates, independent of D |
 //! | `maximal` | conditionals where the strongest counts: running maxima, 3 D numbers |
-//! | `pieces` | with a slab, such a conditional: a bell between any two borders, an atom at zero |
+//! | `pieces` | the same with a slab: piecewise Gaussian, and an atom at zero |
 //! | `start` | where chains begin |
-//! | `chain` | sweeps, what is kept of them |
+//! | `chain` | sweeps, and the sums over them |
 //!
-//! **What is reported.** Activity, mean and variance are averages of the conditionals' own moments over all draws that count, not of
-//! the values drawn: both have the same expectation, the former vary less (Rao and Blackwell). With second moments they are
+//! **What is reported.** Activity, mean and variance are averages of the conditionals' moments over all draws after burn-in, not of
+//! the values drawn: the expectation is the same and the variance smaller (Rao-Blackwell). With second moments they are
 //! averages over the values: a dictionary is then learned by regression on complete draws, each of which explains its
-//! sample, where averages of different conditionals would be at odds by more than they gain. The best state is the best
+//! sample; averages of different conditionals would not be consistent with each other. The best state is the best
 //! at the end of any sweep, burn-in included. The evidence is ln p(y, s) of that state alone, its slabs integrated
-//! out: a lower bound of the sum over all states, which draws do not tell. For spike-and-slab latents of which the
-//! strongest counts there is no such integral; each slab is then taken as the bell that its state's maxima make of it.
+//! out: a lower bound of the sum over all states, which cannot be estimated from draws. For spike-and-slab latents of which the
+//! strongest counts that integral has no closed form; each slab is replaced by the Gaussian around its value in the state.
 //!
 //! Work: see [`crate::Model::gibbs_operations`].
 

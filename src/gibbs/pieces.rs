@@ -1,22 +1,22 @@
-//! The conditional of a spike-and-slab latent of which only the strongest counts [004 eq. 3.13-3.24, corrected signs].
+//! The conditional of a spike-and-slab latent in a maximal-causes model [004 eq. 3.13-3.24, corrected signs].
 //!
-//! Let M_d be what the other latents make of dimension d. From the border P_d = M_d / W_dh on latent h makes it, and
+//! Let M_d be the maximum over the other latents in dimension d. Above the border P_d = M_d / W_dh latent h is the maximum, and
 //!
 //! ```text
 //! ln p(y, x | others) = const - K/2 (x - mu)^2 + sum over d with P_d < x of a_d W_dh (x - P_d) (y_d - M_d - W_dh (x - P_d) / 2)
 //! ```
 //!
-//! with a_d = 1 / sigma_d^2: continuous, and between two borders the logarithm of a bell. Each bell's part is cut where it is highest, so that all
-//! pieces run downhill ([`crate::numeric::normal::piece`]); heights are relative to the highest point of all, so nothing
-//! overflows or vanishes that matters. The spike is an atom at x = 0.
+//! with a_d = 1 / sigma_d^2: continuous, and between two borders the logarithm of a Gaussian. Each part is split at its maximum, so that all
+//! pieces are monotone ([`crate::numeric::normal::piece`]); heights are relative to the highest point of all, so nothing
+//! relevant overflows or underflows. The spike is an atom at x = 0.
 //!
 //! **Digits.** The borders are walked twice: once to find the highest point, then outward from it with the slope there summed from
 //! residuals. So near the peak, where it matters, heights are sums of small numbers, however far the data is from the model.
 //!
-//! | module | what it knows |
+//! | module | |
 //! |---|---|
 //! | `outline` | borders in order, their heights and slopes, the highest point |
-//! | `piece` | the part of a bell between two of them |
+//! | `piece` | the part of a Gaussian between two of them |
 //!
 //! Work: 5 D log2 D to sort, about 60 per dimension for the pieces that are not negligible.
 

@@ -1,4 +1,4 @@
-//! One conditional by itself, for those who want to look at it.
+//! A single conditional, for tests and for inspection.
 
 use super::chain::{Given, Sampler, odds};
 use super::linear::Linear;

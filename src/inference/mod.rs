@@ -302,7 +302,7 @@ impl<'m, T: Real> Inference<'m, T> {
         Ok(self.estimate())
     }
 
-    /// Begins anew: the next sample is number 0, and there are no results.
+    /// Resets the state: the next sample is number 0, and there are no results.
     pub fn reset(&mut self) {
         self.forget();
         *self.state.get_mut() = State::default();

@@ -46,7 +46,7 @@ pub enum Combination {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Spec {
-    /// Its name on the command line, which is also the Cargo feature's (but for bsc and nmf, which share one).
+    /// Its name on the command line, which is also the Cargo feature's (bsc and nmf share one).
     pub name: &'static str,
     /// The Cargo feature that brings it.
     pub feature: &'static str,
@@ -186,7 +186,7 @@ impl Kind {
 /// What flipping one latent, on or off, does to a state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flip<T> {
-    /// The change of the log joint, but for determinants.
+    /// The change of the log joint, without determinants.
     pub exponent: T,
     /// The factor of the determinants, squared: the log joint also changes by half of its logarithm.
     pub ratio: T,

@@ -1,4 +1,4 @@
-//! What parameters must be before anything is inferred from them.
+//! Checks of parameters, once, before inference.
 
 use super::needs::left_out;
 use super::{

@@ -1,4 +1,4 @@
-//! Latents as inference in integers needs them, and what it is possible for: see [`crate::fixed`].
+//! Latents in fixed point, and which models can have them: see [`crate::fixed`].
 
 use super::{Dictionary, Kind, Model, ModelError, Shape, States};
 use crate::numeric::math::Real;

@@ -29,7 +29,7 @@ use needs::left_out;
 /// Latents per panel of the packed dictionary.
 pub const PANEL: usize = 8;
 
-/// More states per sample than this are refused: nobody waits that long for one sample.
+/// Models with more states per sample are refused.
 pub const MAX_STATES: u64 = 1 << 32;
 
 /// Kind and sizes: all that decides memory and work.
@@ -48,18 +48,18 @@ pub struct Shape {
     pub max_active: usize,
     /// Whether the states with a single latent on are kept for all H latents, selected or not. Not with adaptive states.
     pub singletons: bool,
-    /// Which states are looked at.
+    /// Which states are evaluated.
     pub states: States,
 }
 
-/// Which states of a sample are looked at.
+/// Which states of a sample are evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum States {
     /// Those that a search around a greedy reference finds, among at most H' candidates, the reference's latents included: see
     /// `src/states`. Diagonal slab.
     Adaptive {
-        /// X: states whose neighbours are looked at.
+        /// X: states whose neighbours are evaluated.
         expansions: u16,
     },
     /// The papers': all with at most gamma of the H' latents on that have the best scores. Diagonal slab.
@@ -103,7 +103,7 @@ pub enum Noise<'a, T> {
     Full(&'a [T]),
 }
 
-/// How latents are scored before any state is looked at.
+/// How latents are scored before any state is evaluated.
 #[derive(Clone, Copy, Debug)]
 pub enum Selection<'a, T> {
     /// ln p(y | only h on), without what all h share [000 eq. 25].

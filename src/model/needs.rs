@@ -1,4 +1,4 @@
-//! What a build must have to run a model.
+//! The features that a model needs.
 
 use super::{Dictionary, Model, States};
 use crate::features::Features;

@@ -1,8 +1,8 @@
-//! e^x, the one transcendental function that is needed for every state.
+//! e^x, the only transcendental function that every state needs.
 //!
 //! x = n ln 2 + r with n an integer and |r| <= ln 2 / 2, so e^x = 2^n e^r. n is found by adding a
-//! number so large that the sum has no digits behind the point; ln 2 is subtracted in two parts, the first
-//! of which has so few digits that n times it is exact; e^r = 1 + r + r^2 p(r) with a minimax
+//! number so large that the sum is rounded to an integer; ln 2 is subtracted in two parts, the first
+//! with so few bits that n times it is exact; e^r = 1 + r + r^2 p(r) with a minimax
 //! polynomial p. No table, no division, no branch on the way, only IEEE additions and products:
 //! the same bits on every core. Within one unit in the last place (tests below; the polynomials alone are
 //! off by 3e-9 and 2e-17).

@@ -1,4 +1,4 @@
-//! Scalars: the two precisions inference runs in, and the only callers of exp, ln and friends.
+//! Scalars: the two precisions of inference, and the only callers of exp, ln and sqrt.
 //!
 //! The device computes in `f32`, the trainer in `f64`, with the same code. Additions, products and
 //! divisions are IEEE operations and never fused, and the transcendental functions come from `libm`
@@ -309,7 +309,7 @@ impl Real for f64 {
     }
 }
 
-/// A sum of products with twice the digits, rounded once at the end.
+/// A sum of products in double-word arithmetic, rounded once at the end.
 ///
 /// Products are split exactly into two numbers and sums carry their rounding error along (Dekker 1971,
 /// Knuth's two-sum), about 25 operations a term: for differences of large numbers only.

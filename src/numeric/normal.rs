@@ -1,14 +1,14 @@
-//! The normal distribution: its quantiles, and what lies under a part of its bell, also far out.
+//! The normal distribution: quantiles, and masses and moments of intervals, far into the tails too.
 //!
-//! A *piece* of a bell begins where the density is highest, t >= 0 standard deviations away from the middle, and runs
-//! downhill for w of them. Masses are relative to the density at that beginning,
+//! A *piece* begins where its density is highest, t >= 0 standard deviations from the mean, and extends away from the mean for w of
+//! them. Masses are relative to the density at that beginning,
 //!
 //! ```text
 //! J(t, w) = integral from 0 to w of exp(-t v - v^2 / 2) dv = R(t) - exp(-w (t + w / 2)) R(t + w)
 //! ```
 //!
-//! with Mills' ratio R(t) = J(t, inf): never larger than 1.26, and as exact for a tail of 1e-3000000 as in the middle. What the
-//! density is at the beginning, the caller knows, as a logarithm.
+//! with Mills' ratio R(t) = J(t, inf): never larger than 1.26, and as exact for a tail of 1e-3000000 as in the middle. The
+//! caller knows the density at the beginning, as a logarithm.
 //!
 //! Work: R takes 12 multiply-adds twice and two divisions in `f32` (24 in `f64`), a piece two of them and an
 //! exponential, or six exponentials where it is so short that the difference would lose digits.

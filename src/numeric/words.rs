@@ -1,4 +1,4 @@
-//! The caller's memory seen as something else than plain numbers: words, integers, records with named fields.
+//! Views of the caller's memory as words, integers and records with named fields.
 //!
 //! Memory is given as numbers of one precision. These are the only casts of it.
 #![allow(unsafe_code)]

@@ -1,11 +1,11 @@
 //! The one loop whose work grows with D H: products of a sample with a packed dictionary.
 //!
 //! Each kernel is written once in plain Rust, the portable reference. On Cortex-M with a float unit, or with
-//! the DSP extension, the same sums are a few lines of assembly (`cortex_m`, `dsp`), which reach the same bits: `tests/cost
+//! the DSP extension, the same sums are a few lines of assembly (`cortex_m`, `dsp`), which give the same bits: `tests/cost
 //! --projection` counts their instructions and compares them with the reference on random shapes.
 //!
 //! **Floats.** b_h = sum_d W_dh u_d, from dimension 0 up, every product and every sum rounded: [`PANEL`] latents side by
-//! side, so that one load of u_d serves a whole panel. Vector units and single accumulators reach the same bits.
+//! side, so that one load of u_d serves a whole panel. Vector units and single accumulators give the same bits.
 //! Nothing is fused: VMLA rounds the product before it adds, VFMA would not.
 //!
 //! **Integers.** Exact, so that their order does not matter: see [`super::integer`].

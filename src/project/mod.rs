@@ -1,9 +1,8 @@
 //! The sample against the dictionary: u = Sigma^-1 y, its energy y.u, and b = W^T u.
 //!
 //! The only stage whose work depends on D: D H multiply-adds, plus D (shared or diagonal noise) or
-//! D (D + 1) (full noise). Everything after it lives on b, G and the prior.
-//! The product with W is in [`kernel`]. Where W has integers, u is rounded to integers for it,
-//! in place.
+//! D (D + 1) (full noise). Later stages use only b, G and the prior.
+//! The product with W is in [`kernel`]. With an integer dictionary u is rounded to integers, in place.
 
 #[cfg(all(target_arch = "arm", target_abi = "eabihf"))]
 mod cortex_m;

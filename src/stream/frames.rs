@@ -111,7 +111,7 @@ impl<'m, M: FrameModel<'m>> FrameStream<'m, M> {
         self.reset();
     }
 
-    /// Begins anew, as if nothing had been heard.
+    /// Starts over, as if no sample had come in.
     pub fn reset(&mut self) {
         self.rings.reset();
         self.model.reset(&mut self.work);

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! and the way back is the transpose: w_n times the same sum over k, added up where blocks overlap. Since w_n^2 + w_N+n^2 = 1
-//! the mirror images that a block adds are those that the next one takes away (Princen and Bradley, 1986): what
-//! was not changed comes back. The transform as a whole is orthogonal: white noise stays what it is, in every bin.
+//! the aliasing of a block cancels with that of the next (Princen and Bradley, 1986): an unchanged
+//! spectrum gives the signal back. The transform as a whole is orthogonal: white noise stays white.
 //!
 //! The 2N samples are folded to N, and a cosine transform of type 4 of these is a complex Fourier transform of N/2 points
 //! between two rotations, all in place (`src/stream/fourier.rs`).

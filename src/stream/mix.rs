@@ -1,7 +1,7 @@
 //! The parts of groups in a point that is one number of each channel.
 //!
-//! part_g = sum_{h in g} W_dh x_h with d the channel where the group is loudest: H multiply-adds a point. Which d that is, is
-//! found once; the W_dh are kept.
+//! part_g = sum_{h in g} W_dh x_h with d the channel where the group is loudest: H multiply-adds a point. d is
+//! found once and the W_dh are stored.
 
 use crate::blob::groups::Groups;
 use crate::counts::Count;

@@ -4,7 +4,7 @@
 //! samples of all channels ──▶ ring ──every `hop` samples──▶ points ─▶ inference ─▶ parts of groups ──▶ ring ──▶ sources
 //! ```
 //!
-//! What a point is says the blob's frame ([`crate::blob::frame`]); L numbers of each channel make one or more points, every K samples:
+//! The blob's frame says what a point is ([`crate::blob::frame`]); L numbers of each channel make one or more points, every K samples:
 //!
 //! | form | L | K | points | a group's signal |
 //! |---|---|---|---|---|
@@ -14,13 +14,13 @@
 //!
 //! With x the posterior means `<s.z>`, the part of group g is sum_{h in g} W_dh x_h; those of all groups add up to the whole
 //! reconstruction. Where a point is one number of each channel, d is the channel with the largest sum of W_dh^2 over the
-//! group: a source comes out as the microphone nearest to it has it. Maximal causes are not added up, so all latents must be one
+//! group: a source comes out as it is heard at the microphone nearest to it. Maximal causes are not added up, so all latents must be one
 //! group then, and its signal is the reconstruction.
 //!
 //! **Time.** As many samples come out as go in. Sample t of the output belongs to sample t - [`Stream::latency`] of the
-//! input, L - 1, and is 0 before there was one. A stream begins as if silence had gone before it, and its end comes out when as
-//! many zeros are sent after it. Work is done at once when the last of K samples has come: an audio callback must be given
-//! time for all of it, or run `hop` samples at a time. **Whatever the lengths of blocks, the bits are the same.**
+//! input, L - 1, and is 0 before there was one. Before its first sample a stream assumes silence; to flush its end, send as many
+//! zeros after it. Work is done at once when the last of K samples has come: an audio callback must be given
+//! time for all of it, or run `hop` samples at a time. **The bits do not depend on the lengths of blocks.**
 //!
 //! **Errors.** A block of a wrong length or with a number that is not finite is refused as a whole, and nothing has changed.
 //! Numbers that are finite but too large for the model ([`Error::OutOfRange`]) are an error too, but the block was taken and the
@@ -168,7 +168,7 @@ impl<'m> Stream<'m> {
         self.reset();
     }
 
-    /// Begins anew, as if nothing had been heard.
+    /// Starts over, as if no sample had come in.
     pub fn reset(&mut self) {
         self.inference.reset();
         self.rings.reset();

@@ -1,4 +1,4 @@
-//! The last L samples that went in and the next L that come out: what every stream does with its blocks.
+//! Ring buffers of every stream: the last L samples of input and the next L of output.
 
 use crate::counts::Count;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! How much memory a stream needs, and what for.
+//! The memory of a stream, and how it is divided.
 
 use super::Mix;
 use super::transform::Transform;

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The way back is the inverse transform times w_n 8 K / 3 L, added up where frames overlap: the squares of the L / K Hann windows that
-//! cover a sample sum to 3 L / 8 K, so that what was not changed comes back exactly, but for rounding. With K = L/2 the sum
+//! cover a sample sum to 3 L / 8 K, so that an unchanged spectrum gives the signal back, up to rounding. With K = L/2 the sum
 //! depends on the sample, and the way back divides by it: w_n^2 + (1 - w_n)^2 = 1/2 (1 + cos^2(2 pi n / L)).
 //!
 //! A real frame is a complex one of L/2 points, z_m = x_2m + i x_2m+1. With t_k = e^{-2 pi i k / L}, Z the transform of z and

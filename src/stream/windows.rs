@@ -1,4 +1,4 @@
-//! Windows of one channel, each a point: what becomes of them is added up by weight.
+//! Windows of one channel, each a point; their reconstructions are added up by weight.
 //!
 //! Window j counts for its sample n with v_n / sum of v over all windows there, v_n = sin^2(pi (n + 1/2) / L): least at its
 //! ends, where it knows least, and never 0. A window begins every K samples, so the sum is one over n + i K and has period

@@ -1,4 +1,4 @@
-//! Numbers of twice the digits of a double, as the sum of two: 31 digits, for oracles that f64 is not enough for.
+//! Double-double arithmetic, 31 digits, for oracles that f64 is not enough for.
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 

@@ -17,10 +17,11 @@ use std::path::PathBuf;
 /// Show what a model is, and what it costs in flash, RAM and operations
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Operations are multiply-adds per sample, at most; a loud sample (far above the noise) takes the refinement on top.
-Instructions on a core are predicted from measured ones, for samples as the model itself draws them or those of --data; \"at worst\" is the dearest
-of these and of some up to a thousand times louder, and a quarter more, which is no proof: the operations are a bound. \"a guess\" says what is unlike all that was measured. Flash is the model and a
-library for its kind alone. Emulators count instructions, not cycles: see --cpi.
+Operations are multiply-adds per sample, an upper bound; a loud sample (far above the noise) takes the refinement on top.
+Instructions on a core are predicted from measured ones, for samples that the model draws or those of --data. \"at worst\" is 1.25 times the most
+expensive of these and of samples up to a thousand times louder: an empirical envelope, not a bound. \"a guess\" names what is unlike all models
+that were measured. For spatial models instructions are those of a hop. Flash is the model and a library for its kind alone. Emulators count
+instructions, not cycles: see --cpi.
 
 Example:
   spikelet inspect model.spk

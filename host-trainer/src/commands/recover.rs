@@ -1,4 +1,4 @@
-//! A blob back to the parameters it was made from, as far as `f32` kept them: what making it anew in another encoding needs.
+//! A blob back to the parameters it was made from, with the precision of `f32`: what writing it in another encoding needs.
 //!
 //! Everything is in the blob in one form or another: pi as its logit, Sigma as its inverse Cholesky factor, a full slab as the
 //! inverses of its 1 x 1 and 2 x 2 blocks in the table of states (with one latent on at most, what is between two latents

@@ -164,7 +164,7 @@ impl Train {
             None => {
                 if self.resume {
                     let place = checkpoint.path.display();
-                    warn(format_args!("there is no checkpoint {place}: the run begins anew"));
+                    warn(format_args!("there is no checkpoint {place}: the run starts over"));
                 }
                 let first = from.map(|model| model.first(&settings, points.dims())).transpose()?;
                 State::from(settings, &mut points, first)?

@@ -156,7 +156,7 @@ pub(super) fn covariances(bin: &Bin, sums: &Sums, constants: &Constants<f64>, d:
             accumulate(&mut b, level, pbp);
         }
         let from = product(&product(r, &b, d), r, d);
-        // Hermitian but for rounding, which must not grow.
+        // Hermitian up to rounding, which must not grow.
         riccati(&a, &from, d).map_or(*r, |r| matrix(&coordinates(&r, d), d))
     };
     bin.covariances.iter().enumerate().map(update).collect()

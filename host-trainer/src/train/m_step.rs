@@ -98,7 +98,7 @@ pub enum Warning {
     Singular,
     /// The noise reached its floor.
     NoiseFloor,
-    /// A latent did nothing and began anew from a badly explained point (stepwise EM only).
+    /// A latent was unused and was reinitialised from a badly explained point (stepwise EM only).
     Revived(usize),
 }
 
@@ -116,7 +116,7 @@ impl Warning {
                 .into()
         }
         Self::Revived(_) => {
-            "latents that did nothing began anew from badly explained points: if this goes on, use fewer latents".into()
+            "latents that did nothing restarted from badly explained points: if this goes on, use fewer latents".into()
         }
         Self::NoiseFloor => {
             "the noise reached its floor: lower --noise-floor if the data really has less noise".into()

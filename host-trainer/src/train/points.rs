@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use subset::Subset;
 
-/// Numbers that are kept in memory at once, at most (64 MiB); more is read anew in every iteration, which
+/// Numbers that are kept in memory at once, at most (64 MiB); more is read again in every iteration, which
 /// costs little against inference.
 pub const IN_MEMORY: usize = 1 << 23;
 

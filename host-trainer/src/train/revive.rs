@@ -12,7 +12,7 @@ use super::statistics::Statistics;
 use crate::linalg::{dot, squares, unit};
 use crate::parameters::{Parameters, SlabCov};
 
-/// When a latent does nothing, and how it begins anew.
+/// When a latent is unused, and how it is reinitialised.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Revival {
     /// Adds less than this fraction of what the average latent adds to the data: unused.

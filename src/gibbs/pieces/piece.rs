@@ -1,4 +1,4 @@
-//! A part of a bell that runs downhill: its mass and moments, draws from it.
+//! A monotone part of a Gaussian: its mass and moments, draws from it.
 
 use crate::counts::Count;
 use crate::numeric::math::Real;

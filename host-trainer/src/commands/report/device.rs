@@ -49,7 +49,7 @@ fn cores(facts: &Facts<'_>) -> String {
         [vec![on.core.to_string()], numbers.to_vec(), sizes.to_vec()].concat()
     };
     let rows: Vec<Vec<String>> = facts.cores.iter().map(row).collect();
-    let caption = "Instructions for one sample of the model's own, and for the dearest, predicted from measurements on shapes \
+    let caption = "Instructions for an average sample that the model draws and for the worst case, predicted from measurements on shapes \
                    like this one; flash with the code, and the stack.";
     figure(&table(&["core", "#instructions", "#worst", "#flash", "#RAM", "#stack"], &rows), caption)
 }

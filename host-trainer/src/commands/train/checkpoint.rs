@@ -33,12 +33,12 @@ impl Checkpoint {
         })
     }
 
-    /// `None` when there is none: a run that was stopped before its first checkpoint begins anew.
+    /// `None` when there is none: a run that was stopped before its first checkpoint starts over.
     pub fn read(&self) -> Result<Option<State>> {
         let Some(state) = self.read_any::<State>()? else { return Ok(None) };
         let sound = state.starts().try_for_each(|start| start.parameters.check());
         let place = self.path.display();
-        sound.map_err(|error| Error::input(error, place, "leave --resume away to begin anew"))?;
+        sound.map_err(|error| Error::input(error, place, "omit --resume to start over"))?;
         Ok(Some(state))
     }
 
@@ -61,7 +61,7 @@ impl Checkpoint {
         let place = self.path.display();
         if let Some(differs) = difference(&state.settings, settings) {
             let what = format!("the checkpoint was written with {differs}");
-            return Err(Error::input(what, place, "repeat that, or leave --resume away to begin anew"));
+            return Err(Error::input(what, place, "repeat that, or omit --resume to start over"));
         }
         if settings.iterations < state.settings.iterations {
             let (before, now) = (state.settings.iterations, settings.iterations);
@@ -77,11 +77,7 @@ impl Checkpoint {
             || state.starts().any(|start| (start.parameters.dims, start.parameters.latents) != shape)
         {
             let what = "the checkpoint was written for other data";
-            return Err(Error::input(
-                what,
-                place,
-                "give the same files, or leave --resume away to begin anew",
-            ));
+            return Err(Error::input(what, place, "give the same files, or omit --resume to start over"));
         }
         state.extend(settings.iterations);
         Ok(state)

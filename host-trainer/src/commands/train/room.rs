@@ -62,7 +62,7 @@ impl Train {
             None => {
                 if self.resume {
                     let place = checkpoint.path.display();
-                    warn(format_args!("there is no checkpoint {place}: the run begins anew"));
+                    warn(format_args!("there is no checkpoint {place}: the run starts over"));
                 }
                 Training::new(settings, &spectra, mixture.rate, threads)
             }
@@ -289,7 +289,7 @@ fn accepted(
     let same = Settings { iterations: settings.iterations, ..training.settings.clone() };
     if same != *settings || !training.fits(spectra) {
         let what = "the checkpoint was written for other data or settings";
-        return Err(Error::input(what, place, "repeat them, or leave --resume away to begin anew"));
+        return Err(Error::input(what, place, "repeat them, or omit --resume to start over"));
     }
     if settings.iterations < training.settings.iterations {
         let before = training.settings.iterations;
