@@ -273,6 +273,24 @@ typedef struct spk_estimate {
 } spk_estimate;
 
 /**
+ * What was heard in the last frame, by models of sources in one channel.
+ */
+typedef struct spk_stream_score {
+  /**
+   * How badly the model explains the last frames, in nats; 0 before the first.
+   */
+  float score;
+  /**
+   * What usual sound exceeds at the chosen rate.
+   */
+  float threshold;
+  /**
+   * 1 when the score is above the threshold, else 0.
+   */
+  uint32_t is_above;
+} spk_stream_score;
+
+/**
  * What goes in and comes out of a stream.
  */
 typedef struct spk_stream_info {
@@ -593,6 +611,47 @@ uint32_t spk_api_version(void);
 uint32_t spk_blob_version(void);
 
 /**
+ * Limits by how many dB other sources are reduced in the signal of one, for models of sources in one channel. At first all is taken away that
+ * is recognised as theirs; a little of it hides errors: 10 to 15 dB sound more natural. Takes effect with the next frame, without
+ * a click in between, and stays until it is changed, over spk_stream_reset() too.
+ *
+ * @param stream    from spk_stream_init()
+ * @param decibels  0, which puts out the input in every signal, or more; 200 and more take all away
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, or SPK_ERR_SETTING (not such a number, or another kind of model)
+ */
+SPK_CHECKED
+spk_status spk_stream_set_reduction(struct spk_stream *stream,
+                                    float decibels);
+
+/**
+ * Says how unusual the last frames were, and whether that is an alarm, for models of sources in one channel that know what is usual
+ * (`spikelet eval --calibrate`). Changes every `hop` samples.
+ *
+ * @param stream        from spk_stream_init()
+ * @param false_alarms  the part of frames of usual sound that may be above the threshold, such as 0.01
+ * @param score         set on success
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, or SPK_ERR_SETTING (another kind of model, one that was not calibrated, or
+ *         not with enough sound for so small a rate)
+ */
+SPK_CHECKED
+spk_status spk_stream_get_score(struct spk_stream *stream,
+                                float false_alarms,
+                                struct spk_stream_score *score);
+
+/**
+ * The probability that a source was to be heard in the last frame, for models of sources in one channel. Changes every `hop` samples.
+ *
+ * @param stream    from spk_stream_init()
+ * @param group     below the stream's `groups`
+ * @param activity  set on success, 0 to 1
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, or SPK_ERR_SETTING (no such source, or another kind of model)
+ */
+SPK_CHECKED
+spk_status spk_stream_get_activity(struct spk_stream *stream,
+                                   uint32_t group,
+                                   float *activity);
+
+/**
  * Bytes of memory that spk_stream_init() needs for this blob; 0 when the blob is refused (spk_inspect() says why) or no stream
  * can be made of it, as of models of patches of pictures. The same on every target.
  */
@@ -601,7 +660,7 @@ size_t spk_stream_size(const void *blob,
 
 /**
  * Checks a blob and makes a stream: samples in, one signal for each source out. What becomes of samples, single ones of all
- * channels, windows, coefficients of a lapped transform, or bins of a Fourier transform for sources in a room, is in the blob.
+ * channels, windows, coefficients of a lapped transform, or spectra for sources in a room or in one channel, is in the blob.
  *
  * @param memory      memory for the stream, aligned to SPK_STATE_ALIGN bytes; it belongs to the stream from now on.
  *                    There is nothing to free: when done, just reuse it.

@@ -7,17 +7,21 @@
 
 mod common;
 
+use common::channels::{self, Channel};
 use common::rooms::Room;
 use common::streams::{in_blocks, stream};
 use common::{digest, fnv, tests_dir};
 use spikelet::frame::{Form, Frame};
 use spikelet::model::Width;
 use spikelet::rng::Rng;
-use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind, SpatialModel, SpatialStream};
+use spikelet::{
+    Blob, Detail, Engine, Gibbs, Inference, Kind, SpatialModel, SpatialStream, SpectralModel, SpectralStream,
+};
 use spikelet_trainer::blob::{self, About};
 use spikelet_trainer::groups::Grouping;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
+use spikelet_trainer::spectral::Encoding;
 
 const SAMPLES: usize = 100;
 /// Of a model that is sampled, which takes a hundred times as long.
@@ -324,6 +328,38 @@ fn the_rooms_of_devices() {
         let mut memory = vec![f32::NAN; SpatialStream::memory_len(&model)];
         let mut stream = SpatialStream::new(model, &mut memory).unwrap();
         let mut output = vec![0.0; samples * model.sources()];
+        stream.process(&recording, &mut output).unwrap();
+        let hash = fnv(&output.iter().flat_map(|y| y.to_le_bytes()).collect::<Vec<u8>>());
+        same_bytes(&path("digest"), format!("{hash:016x}\n").as_bytes());
+    }
+}
+
+/// A voice and its noise as in a product, and two models that the smallest device has room for: floats, and three sources in bytes.
+#[test]
+fn the_channels_of_devices() {
+    let small = Channel { latents: &[5, 7], bands: 8, length: 64, hop: 16, encoding: Encoding::F32 };
+    for (name, samples, channel) in [
+        (
+            "channel-d96h192",
+            4096,
+            Channel { latents: &[128, 64], bands: 96, length: 512, hop: 256, encoding: Encoding::I8 },
+        ),
+        ("channel-d8h12", 400, Channel { ..small }),
+        (
+            "channel-d12h14",
+            400,
+            Channel { latents: &[6, 4, 4], bands: 12, hop: 32, encoding: Encoding::I8, ..small },
+        ),
+    ] {
+        let path = |extension| tests_dir().join("conformance").join(name).with_extension(extension);
+        let (bytes, recording) = (channel.bytes(), channels::recording(samples));
+        same_bytes(&path("spk"), &bytes);
+        same_bytes(&path("f32"), &recording.iter().flat_map(|y| y.to_le_bytes()).collect::<Vec<u8>>());
+
+        let model = SpectralModel::parse(&bytes).expect("allocators align by eight bytes at least");
+        let mut memory = vec![f32::NAN; SpectralStream::memory_len(&model)];
+        let mut stream = SpectralStream::new(model, &mut memory).unwrap();
+        let mut output = vec![0.0; samples * model.count()];
         stream.process(&recording, &mut output).unwrap();
         let hash = fnv(&output.iter().flat_map(|y| y.to_le_bytes()).collect::<Vec<u8>>());
         same_bytes(&path("digest"), format!("{hash:016x}\n").as_bytes());

@@ -1,7 +1,7 @@
 //! The C interface: nothing but translation between C's pointers and the core crate.
 //!
 //! `include/spikelet.h` is generated from this crate and is its documentation for C users. The
-//! functions are in [`api`] and, for streams, in `stream`, what they exchange in [`types`]; raw pointers are touched in `pointers`
+//! functions are in [`api`] and, for streams, in `stream` and `spectral`, what they exchange in [`types`]; raw pointers are touched in `pointers`
 //! only.
 #![no_std]
 
@@ -11,12 +11,16 @@ extern crate std;
 
 pub mod api;
 mod pointers;
+#[cfg(feature = "spectral")]
+pub mod spectral;
 #[cfg(feature = "stream")]
 pub mod stream;
 pub mod types;
 
 #[cfg(all(test, feature = "spatial"))]
 mod spatial_tests;
+#[cfg(all(test, feature = "spectral"))]
+mod spectral_tests;
 #[cfg(all(test, feature = "stream"))]
 mod stream_tests;
 #[cfg(test)]

@@ -5,16 +5,17 @@
 
 use crate::api::{done, parse};
 use crate::pointers::{Header, check, create, open, put, slice, slice_mut};
+#[cfg(any(feature = "spatial", feature = "spectral"))]
+use crate::types::{SPK_ERR_BLOB_STREAM, blob_status};
 use crate::types::{SPK_ERR_LENGTH, SPK_ERR_OVERLAP, SPK_ERR_SETTING, SPK_STATE_ALIGN, spk_status, status};
 use core::ffi::{c_char, c_void};
 use spikelet::groups::Groups;
 use spikelet::stream::{Place, STREAM_BASE, stream_bytes};
 use spikelet::{Blob, Engine, Error, State, Stream};
 #[cfg(feature = "spatial")]
-use {
-    crate::types::{SPK_ERR_BLOB_STREAM, blob_status},
-    spikelet::{SpatialModel, SpatialStream, spatial},
-};
+use spikelet::{SpatialModel, SpatialStream, spatial};
+#[cfg(feature = "spectral")]
+use spikelet::{SpectralModel, SpectralStream, spectral};
 
 /// One stream of sound or of sensors. Opaque; lives in memory of the caller. It may be copied or moved as bytes (to memory
 /// with the same alignment) as long as the blob stays where it is.
@@ -35,6 +36,8 @@ enum Separator {
     },
     #[cfg(feature = "spatial")]
     Spatial(SpatialModel<'static>),
+    #[cfg(feature = "spectral")]
+    Spectral(SpectralModel<'static>),
 }
 
 impl Separator {
@@ -43,11 +46,18 @@ impl Separator {
     unsafe fn parse(blob: *const c_void, len: usize) -> Result<Self, spk_status> {
         // SAFETY: promised by the caller.
         match unsafe { parse(blob, len) } {
-            #[cfg(feature = "spatial")]
+            #[cfg(any(feature = "spatial", feature = "spectral"))]
             Err(SPK_ERR_BLOB_STREAM) => {
                 // SAFETY: as above.
                 let bytes = unsafe { slice(blob.cast::<u8>(), len)? };
-                SpatialModel::parse(bytes).map(Self::Spatial).map_err(blob_status)
+                #[cfg(feature = "spectral")]
+                if SpectralModel::is_one(bytes) {
+                    return SpectralModel::parse(bytes).map(Self::Spectral).map_err(blob_status);
+                }
+                #[cfg(feature = "spatial")]
+                return SpatialModel::parse(bytes).map(Self::Spatial).map_err(blob_status);
+                #[cfg(not(feature = "spatial"))]
+                Err(SPK_ERR_BLOB_STREAM)
             }
             parsed => {
                 let blob = parsed?;
@@ -62,6 +72,8 @@ impl Separator {
             Self::Points { blob, .. } => stream_bytes(blob),
             #[cfg(feature = "spatial")]
             Self::Spatial(model) => spatial::stream_bytes(model),
+            #[cfg(feature = "spectral")]
+            Self::Spectral(model) => spectral::stream_bytes(model),
         }
     }
 
@@ -70,6 +82,8 @@ impl Separator {
             Self::Points { blob, .. } => blob.groups(),
             #[cfg(feature = "spatial")]
             Self::Spatial(model) => model.groups(),
+            #[cfg(feature = "spectral")]
+            Self::Spectral(model) => model.groups(),
         }
     }
 
@@ -78,6 +92,8 @@ impl Separator {
             Self::Points { .. } => 0,
             #[cfg(feature = "spatial")]
             Self::Spatial(model) => model.constants().microphone,
+            #[cfg(feature = "spectral")]
+            Self::Spectral(_) => 0,
         }
     }
 
@@ -91,6 +107,8 @@ impl Separator {
                 *model = model.with_microphone(microphone)?;
                 Some(())
             }
+            #[cfg(feature = "spectral")]
+            Self::Spectral(_) => None,
         }
     }
 }
@@ -108,6 +126,8 @@ impl Header for spk_stream {
             Separator::Points { blob, engine, .. } => Stream::memory_len_for(blob, engine),
             #[cfg(feature = "spatial")]
             Separator::Spatial(model) => SpatialStream::memory_len(model),
+            #[cfg(feature = "spectral")]
+            Separator::Spectral(model) => SpectralStream::memory_len(model),
         }
     }
 }
@@ -135,21 +155,25 @@ pub struct spk_stream_info {
     pub microphone: u32,
 }
 
-/// A stream of either sort.
+/// A stream of any sort.
 #[allow(clippy::large_enum_variant)] // there is no heap
-enum Opened<'a> {
+pub(crate) enum Opened<'a> {
     Points(Stream<'a>),
     #[cfg(feature = "spatial")]
     Spatial(SpatialStream<'a>),
+    #[cfg(feature = "spectral")]
+    Spectral(SpectralStream<'a>),
 }
 
-/// The same for either.
+/// The same for each.
 macro_rules! each {
     ($opened:expr, $stream:ident => $what:expr) => {
         match $opened {
             Opened::Points($stream) => $what,
             #[cfg(feature = "spatial")]
             Opened::Spatial($stream) => $what,
+            #[cfg(feature = "spectral")]
+            Opened::Spectral($stream) => $what,
         }
     };
 }
@@ -173,7 +197,7 @@ impl Run for i16 {
 
 /// # Safety
 /// As for [`open`].
-unsafe fn opened<'a>(stream: *mut spk_stream) -> Result<Opened<'a>, spk_status> {
+pub(crate) unsafe fn opened<'a>(stream: *mut spk_stream) -> Result<Opened<'a>, spk_status> {
     // SAFETY: promised by the caller.
     let (header, memory) = unsafe { open(stream)? };
     let spk_stream { separator, place, .. } = header;
@@ -183,6 +207,8 @@ unsafe fn opened<'a>(stream: *mut spk_stream) -> Result<Opened<'a>, spk_status> 
         }
         #[cfg(feature = "spatial")]
         Separator::Spatial(model) => SpatialStream::over(model, memory, place).map(Opened::Spatial),
+        #[cfg(feature = "spectral")]
+        Separator::Spectral(model) => SpectralStream::over(model, memory, place).map(Opened::Spectral),
     }
     .map_err(status)
 }
@@ -196,7 +222,7 @@ pub unsafe extern "C" fn spk_stream_size(blob: *const c_void, blob_len: usize) -
 }
 
 /// Checks a blob and makes a stream: samples in, one signal for each source out. What becomes of samples, single ones of all
-/// channels, windows, coefficients of a lapped transform, or bins of a Fourier transform for sources in a room, is in the blob.
+/// channels, windows, coefficients of a lapped transform, or spectra for sources in a room or in one channel, is in the blob.
 ///
 /// @param memory      memory for the stream, aligned to SPK_STATE_ALIGN bytes; it belongs to the stream from now on.
 ///                    There is nothing to free: when done, just reuse it.

@@ -5,7 +5,8 @@
 //! from its own recording (64 latents), or from those of all other speakers (128). Settings were chosen with every other voice, the first half of
 //! the last column; the second half is of voices that no setting has seen.
 //!
-//! Beside it: KL-NMF of magnitude spectra, 48 for each source, learned from the same recordings.
+//! Beside it: KL-NMF of magnitude spectra, learned from the same recordings. How many spectra a source has, and whether resampled copies are
+//! learned from as here, is chosen by the same half of the voices, for music and for noises.
 //!
 //! Gains in SI-SDR in dB, voice / other, mean over pairs. *told*: the stream knows how loud both are. *tracked*: five levels from -10 to 10 dB side by side.
 //!
@@ -18,6 +19,7 @@
 
 mod common;
 
+use common::nmf::Setting;
 use common::noises::{babble, fan, impacts, unit};
 use common::recordings::{self, Recording};
 use common::table::{Table, mean_and_spread};
@@ -38,10 +40,18 @@ fn main() -> ExitCode {
     common::main(experiment)
 }
 
+/// What NMF is tried with.
+const SETTINGS: [Setting; 3] = [
+    Setting { spectra: 48, copies: false },
+    Setting { spectra: 48, copies: true },
+    Setting { spectra: 96, copies: false },
+];
+
 /// A source in all its forms.
 struct Source {
     parts: Parts,
-    nmf: Vec<Vec<f32>>,
+    /// With each of the settings that are tried.
+    nmf: Vec<Vec<Vec<f32>>>,
 }
 
 /// What is learned from, and what is taken apart.
@@ -58,11 +68,12 @@ impl Sound {
     }
 }
 
-fn learned(recordings: &[Vec<f64>], latents: usize, copies: bool) -> Result<Source> {
+fn learned(recordings: &[Vec<f64>], latents: usize, copies: bool, settings: &[Setting]) -> Result<Source> {
     let geometry = Geometry::new(8000, IS_HALF_HOP);
-    let settings = Settings { latents, iterations: 100, copies: Some(copies), seed: 1, threads: 1 };
-    let source = learn(recordings, &geometry, &settings, |_, _| {})?;
-    Ok(Source { parts: Parts::of(&source, &geometry), nmf: nmf::learn(recordings, 1) })
+    let choice = Settings { latents, iterations: 100, copies: Some(copies), seed: 1, threads: 1 };
+    let source = learn(recordings, &geometry, &choice, |_, _| {})?;
+    let nmf = settings.iter().map(|&setting| nmf::learn(recordings, setting, 1)).collect();
+    Ok(Source { parts: Parts::of(&source, &geometry), nmf })
 }
 
 fn experiment(arguments: &Arguments) -> Result<()> {
@@ -91,9 +102,36 @@ fn experiment(arguments: &Arguments) -> Result<()> {
     others.push((Sound { seen: babble(&part(|person| &person.seen), 11), unseen: talk }, false));
 
     let count = if arguments.quick { 2 } else { voices.len() };
-    let own = arguments.trials(count, |v| learned(&[voice_sounds[v].seen.clone()], LATENTS, true))?;
-    let other_sources =
-        arguments.trials(others.len(), |o| learned(&[others[o].0.seen.clone()], LATENTS, others[o].1))?;
+    let own =
+        arguments.trials(count, |v| learned(&[voice_sounds[v].seen.clone()], LATENTS, true, &SETTINGS))?;
+    let other_sources = arguments
+        .trials(others.len(), |o| learned(&[others[o].0.seen.clone()], LATENTS, others[o].1, &SETTINGS))?;
+    // The setting of NMF with the largest mean gain of both sources, for every other voice.
+    let best = |range: std::ops::Range<usize>| -> Result<usize> {
+        let mut found = (0, f64::NEG_INFINITY);
+        for (number, setting) in SETTINGS.iter().enumerate() {
+            let pairs = count.div_ceil(2) * range.len();
+            let gains = arguments.trials(pairs, |pair| {
+                let (v, o) = (2 * (pair / range.len()), range.start + pair % range.len());
+                let mixed = Mixed::of([&voice_sounds[v].unseen, &others[o].0.unseen], 0.0, o < songs);
+                let spectra = [&own[v], &other_sources[o]].map(|source| source.nmf[number].as_slice());
+                let [voice, other] = mixed.gains(&nmf::separate(&mixed.sum, spectra, 1));
+                Ok(voice + other)
+            })?;
+            let mean = gains.iter().sum::<f64>() / pairs as f64;
+            println!(
+                "KL-NMF of {:?}: {:.2} dB for {}",
+                setting,
+                mean / 2.0,
+                if range.start < songs { "music" } else { "noises" }
+            );
+            if mean > found.1 {
+                found = (number, mean);
+            }
+        }
+        Ok(found.0)
+    };
+    let chosen = [best(0..songs)?, best(songs..others.len())?];
 
     println!("Gain in SI-SDR in dB, voice / other, mean over pairs\n");
     let table = Table::new(&[
@@ -117,17 +155,13 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         ("music", 0..songs, speakers, 0.0),
         ("noises", songs..all, speakers, 0.0),
     ];
-    // These take longest, and are left out of a quick run.
     let mut general = Vec::new();
     for (name, range, model, level) in rows.into_iter().skip(arguments.skip) {
-        if model == speakers && arguments.quick {
-            continue;
-        }
         if model == speakers && general.is_empty() {
             general = arguments.trials(count, |v| {
                 let all = voice_sounds.iter().zip(&voices).filter(|(_, other)| !is_same(other, &voices[v]));
                 let seen: Vec<Vec<f64>> = all.map(|(sound, _)| sound.seen.clone()).collect();
-                learned(&seen, MANY_LATENTS, true)
+                learned(&seen, MANY_LATENTS, true, &[SETTINGS[chosen[0]], SETTINGS[chosen[1]]])
             })?;
         }
         let sources = if model == speakers { &general } else { &own };
@@ -135,8 +169,12 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         let figures = arguments.trials(count * width, |pair| {
             let (v, o) = (pair / width, start + pair % width);
             let truths = [&voice_sounds[v].unseen, &others[o].0.unseen];
-            let is_music = o < songs;
-            compare(truths, [&sources[v], &other_sources[o]], level, is_music)
+            let kind = usize::from(o >= songs);
+            // Of other speakers only the two that were chosen are learned.
+            let voice = if model == speakers { kind } else { chosen[kind] };
+            let spectra = [&sources[v].nmf[voice], &other_sources[o].nmf[chosen[kind]]];
+            let mixed = Mixed::of(truths, level, kind == 0);
+            compare(&mixed, [&sources[v].parts, &other_sources[o].parts], spectra, level)
         })?;
         let column = |method: usize, half: Option<usize>| {
             let chosen = figures.iter().enumerate();
@@ -161,36 +199,48 @@ fn experiment(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Gains of NMF, and of the stream when levels are told, tracked, and tracked with spectra in bytes; for voice and other. Music is as loud as in its
-/// recording, noises as loud as the voice.
-fn compare(
-    truths: [&Vec<f64>; 2],
-    sources: [&Source; 2],
-    level: f64,
-    is_music: bool,
-) -> Result<[[f64; 2]; 4]> {
-    let [mut voice, other] = truths.map(|truth| if is_music { truth.clone() } else { unit(truth.clone()) });
-    voice.iter_mut().for_each(|x| *x *= 10f64.powf(level / 20.0));
-    let mixture: Vec<f64> = voice.iter().zip(&other).map(|(a, b)| a + b).collect();
-    let truths = [voice, other];
-    let improved = |estimates: &[Vec<f64>]| {
+/// A voice and another source, and their sum. Music is as loud as in its recording, noises as loud as the voice.
+struct Mixed {
+    truths: [Vec<f64>; 2],
+    sum: Vec<f64>,
+}
+
+impl Mixed {
+    fn of(truths: [&Vec<f64>; 2], level: f64, is_music: bool) -> Self {
+        let [mut voice, other] =
+            truths.map(|truth| if is_music { truth.clone() } else { unit(truth.clone()) });
+        voice.iter_mut().for_each(|x| *x *= 10f64.powf(level / 20.0));
+        let sum = voice.iter().zip(&other).map(|(a, b)| a + b).collect();
+        Self { truths: [voice, other], sum }
+    }
+
+    /// By how many dB estimates are better than the sum.
+    fn gains(&self, estimates: &[Vec<f64>]) -> [f64; 2] {
         [0, 1].map(|k| {
-            let db = |estimate: &[f64]| si_sdr_db(estimate, &truths[k]).unwrap_or(-MAX_DB);
-            db(&estimates[k]) - db(&mixture)
+            let db = |estimate: &[f64]| si_sdr_db(estimate, &self.truths[k]).unwrap_or(-MAX_DB);
+            db(&estimates[k]) - db(&self.sum)
         })
-    };
-    let merged =
-        Parts::merge(&sources.map(|source| source.parts.clone()), vec!["voice".into(), "other".into()])?;
+    }
+}
+
+/// Gains of NMF, and of the stream when levels are told, tracked, and tracked with spectra in bytes; for voice and other.
+fn compare(
+    mixed: &Mixed,
+    parts: [&Parts; 2],
+    spectra: [&Vec<Vec<f32>>; 2],
+    level: f64,
+) -> Result<[[f64; 2]; 4]> {
+    let merged = Parts::merge(&parts.map(Parts::clone), vec!["voice".into(), "other".into()])?;
     let told = Parts { gains: gains(2, &[level]), ..merged.clone() };
-    let factored = nmf::separate(&mixture, sources.map(|source| source.nmf.as_slice()), 1);
-    let input: Vec<f32> = mixture.iter().map(|&x| x as f32).collect();
-    let mut figures = [improved(&factored), [0.0; 2], [0.0; 2], [0.0; 2]];
+    let factored = nmf::separate(&mixed.sum, spectra.map(Vec::as_slice), 1);
+    let input: Vec<f32> = mixed.sum.iter().map(|&x| x as f32).collect();
+    let mut figures = [mixed.gains(&factored), [0.0; 2], [0.0; 2], [0.0; 2]];
     for (figure, (parts, encoding)) in figures[1..].iter_mut().zip([
         (&told, Encoding::F32),
         (&merged, Encoding::F32),
         (&merged, Encoding::I8),
     ]) {
-        *figure = improved(&separated(&parts.bytes(encoding, "experiment")?, &input)?);
+        *figure = mixed.gains(&separated(&parts.bytes(encoding, "experiment")?, &input)?);
     }
     Ok(figures)
 }

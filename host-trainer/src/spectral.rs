@@ -13,11 +13,13 @@ mod mixture;
 mod resample;
 #[cfg(test)]
 mod tests;
+mod usual;
 mod write;
 
 pub use frames::{Geometry, Heard};
 pub use mixture::Mixture;
 pub use resample::resampled;
+pub use usual::usual_scores;
 pub use write::{Encoding, Parts, gains};
 
 use crate::{Error, Result};

@@ -56,6 +56,36 @@ pub fn separate_channel(
     aligned(input, channels, groups, latency, &mut done, |block, out| stream.process(block, out))
 }
 
+/// What was found in one frame of one channel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Of the middle of the frame.
+    pub seconds: f64,
+    /// The probability of each source to be heard.
+    pub activities: Vec<f32>,
+    /// How badly the model explains the last frames.
+    pub score: f32,
+}
+
+/// Which sources are to be heard, frame after frame. As on a device, where the level of the input is not known before.
+pub fn events(model: SpectralModel<'_>, input: &[f32], rate: u32) -> Result<Vec<Event>, Error> {
+    let mut memory = vec![0.0; SpectralStream::memory_len(&model)];
+    let mut stream = SpectralStream::new(model, &mut memory)?;
+    let (hop, groups) = (stream.hop(), stream.groups());
+    let (mut out, mut found) = (vec![0.0; hop * groups], Vec::new());
+    for (number, block) in input.chunks_exact(hop).enumerate() {
+        stream.process(block, &mut out)?;
+        // Frames at the beginning reach into the silence before it.
+        let end = (number + 1) * hop;
+        if end >= model.length() {
+            let activities = (0..groups).map(|group| stream.activity(group)).collect();
+            let seconds = (end as f64 - model.length() as f64 / 2.0) / f64::from(rate.max(1));
+            found.push(Event { seconds, activities, score: stream.score() });
+        }
+    }
+    Ok(found)
+}
+
 /// Runs all of `input` through `process` block by block, then silence until the last sample has come out; drops the latency.
 fn aligned(
     input: &[f32],

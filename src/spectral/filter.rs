@@ -1,18 +1,19 @@
 //! One frame: which latent of each group is on, for one vector of gains.
 #![allow(clippy::needless_range_loop)] // a group has an index in several arrays
 
+use super::distance::{BACKGROUNDS, Beside, Unit};
 use super::model::{MOST_SOURCES, SpectralModel};
 use crate::math::Real;
 use crate::numeric::slices::{at, copy, set, span, span_mut};
 
-/// Backgrounds that latents are tried beside.
-const PARTNERS: usize = 3;
 /// Latents kept of a group, at most.
 const MOST_KEPT: usize = 8;
 /// States whose posterior is computed, at most: 8^2, 5^3 or 3^4.
 const MOST_STATES: usize = 128;
 /// The most probable states, which masks are made of.
-pub(super) const PICKS: usize = 12;
+pub(super) const PICKS: usize = 8;
+/// The latent of each group that explains a frame best without the others.
+pub(super) type Alone = [usize; MOST_SOURCES];
 
 /// Latents kept of each of so many groups.
 const fn kept(groups: usize) -> usize {
@@ -72,59 +73,21 @@ impl Best {
 pub(super) struct Scratch<'m> {
     /// ln alpha of all latents. (H)
     pub expected: &'m mut [f32],
-    /// W of one latent with its gain. (D)
-    pub row: &'m mut [f32],
-    /// What a latent is tried beside. (3 D)
-    pub backgrounds: &'m mut [f32],
-    /// W of the kept latents of the last group. (8 D)
-    pub last: &'m mut [f32],
+    pub beside: Beside<'m>,
 }
 
 impl Scratch<'_> {
     /// Numbers of all of it.
-    pub const fn len(dims: usize, latents: usize) -> usize {
-        latents + (1 + PARTNERS + MOST_KEPT) * dims
+    pub fn len(model: &SpectralModel<'_>) -> usize {
+        model.latents() + Beside::len(model.dims(), model.is_integer())
     }
 }
 
 impl<'m> Scratch<'m> {
-    pub fn cut(memory: &'m mut [f32], dims: usize, latents: usize) -> Option<Self> {
-        let (expected, rest) = memory.split_at_mut_checked(latents)?;
-        let (row, rest) = rest.split_at_mut_checked(dims)?;
-        let (backgrounds, rest) = rest.split_at_mut_checked(PARTNERS * dims)?;
-        let (last, _) = rest.split_at_mut_checked(MOST_KEPT * dims)?;
-        Some(Self { expected, row, backgrounds, last })
-    }
-}
-
-/// sum_d (v_d - max(w_d, background_d))^2, in four interleaved sums.
-#[inline]
-fn distance(v: &[f32], w: &[f32], background: &[f32]) -> f32 {
-    let square = |v: f32, w: f32, b: f32| {
-        let off = v - if w > b { w } else { b };
-        off * off
-    };
-    let ((v4, v1), (w4, w1), (b4, b1)) =
-        (v.as_chunks::<4>(), w.as_chunks::<4>(), background.as_chunks::<4>());
-    let mut sums = [0.0; 4];
-    for ((v, w), b) in v4.iter().zip(w4).zip(b4) {
-        for i in 0..4 {
-            sums[i] += square(v[i], w[i], b[i]);
-        }
-    }
-    for ((&v, &w), &b) in v1.iter().zip(w1).zip(b1) {
-        sums[0] += square(v, w, b);
-    }
-    (sums[0] + sums[1]) + (sums[2] + sums[3])
-}
-
-/// The maximum, in place.
-#[inline]
-fn raise(to: &mut [f32], by: &[f32]) {
-    for (to, &by) in to.iter_mut().zip(by) {
-        if by > *to {
-            *to = by;
-        }
+    pub fn cut(memory: &'m mut [f32], model: &SpectralModel<'_>) -> Option<Self> {
+        let (expected, rest) = memory.split_at_mut_checked(model.latents())?;
+        let (beside, _) = rest.split_at_mut_checked(Beside::len(model.dims(), model.is_integer()))?;
+        Some(Self { expected, beside: Beside::over(beside, model.is_integer()) })
     }
 }
 
@@ -141,20 +104,22 @@ pub(super) struct Frame<'f> {
 }
 
 impl Frame<'_> {
-    /// One frame with the gains of a filter, g^p in `gains`. `posterior` holds q of all latents, of the frame before and then of this one. The
-    /// result is ln sum_s e^{l_s}, nothing where that is not finite.
+    /// One frame with the gains of a filter, g^p in `gains`. `posterior` holds q of all latents, of the frame before and then of this one; `alone` is
+    /// found with the first filter and serves the others. The result is ln sum_s e^{l_s}, nothing where that is not finite.
     pub fn step(
         &self,
         gains: &[f32; MOST_SOURCES],
         posterior: &mut [f32],
         scratch: &mut Scratch<'_>,
+        alone: &mut Option<Alone>,
         picks: &mut [Pick; PICKS],
     ) -> Option<f32> {
         self.predict(posterior, scratch.expected);
-        let chosen = self.select(gains, scratch);
-        let (mut scores, mut digits) = ([0.0; MOST_STATES], [[0u8; MOST_SOURCES]; MOST_STATES]);
-        let count = self.score(gains, &chosen, scratch, &mut scores, &mut digits);
-        let (scores, digits) = (span_mut(&mut scores, 0, count), span(&digits, 0, count));
+        let alone = alone.get_or_insert_with(|| self.alone(gains, scratch));
+        let chosen = self.select(gains, alone, scratch);
+        let mut scores = [0.0; MOST_STATES];
+        let count = self.score(gains, &chosen, scratch, &mut scores);
+        let scores = span_mut(&mut scores, 0, count);
         let mut most = at(scores, 0);
         scores.iter().for_each(|&score| most = if score > most { score } else { most });
         let mut total = 0.0;
@@ -167,30 +132,21 @@ impl Frame<'_> {
             return None;
         }
         posterior.fill(0.0);
-        let sources = self.model.sources();
-        let latent = |h: usize, digits: &[u8; MOST_SOURCES]| chosen[h].latent(digits[h].into());
-        for (score, digits) in scores.iter_mut().zip(digits) {
+        for (state, score) in scores.iter_mut().enumerate() {
             *score /= total;
-            for (h, source) in sources.iter().enumerate().take(MOST_SOURCES) {
-                let index = source.first + latent(h, digits);
-                set(posterior, index, at(posterior, index) + *score);
-            }
+            self.each(&chosen, state, |_, latent| set(posterior, latent, at(posterior, latent) + *score));
         }
         let mut sum = 0.0;
         for pick in picks.iter_mut() {
-            let (mut place, mut weight) = (0, 0.0);
+            let (mut state, mut weight) = (0, 0.0);
             for (i, &score) in scores.iter().enumerate() {
                 if score > weight {
-                    (place, weight) = (i, score);
+                    (state, weight) = (i, score);
                 }
             }
             *pick = Pick { weight, ..Pick::default() };
-            if let Some(digits) = digits.get(place) {
-                for (h, source) in sources.iter().enumerate().take(MOST_SOURCES) {
-                    pick.latents[h] = (source.first + latent(h, digits)) as u16;
-                }
-            }
-            set(scores, place, 0.0);
+            self.each(&chosen, state, |h, latent| set(&mut pick.latents, h, latent as u16));
+            set(scores, state, 0.0);
             sum += weight;
         }
         picks.iter_mut().for_each(|pick| pick.weight /= sum);
@@ -227,102 +183,129 @@ impl Frame<'_> {
         }
     }
 
-    /// The latents of each group that fit best beside those of the others.
-    fn select(&self, gains: &[f32; MOST_SOURCES], scratch: &mut Scratch<'_>) -> [Best; MOST_SOURCES] {
-        let (model, dims) = (self.model, self.model.dims());
-        let sources = model.sources();
-        let Scratch { expected, row, backgrounds, .. } = scratch;
-        let mut partners = [[0; PARTNERS]; MOST_SOURCES];
-        for (h, source) in sources.iter().enumerate().take(MOST_SOURCES).skip(1) {
-            span_mut(backgrounds, 0, dims).fill(self.floor);
-            let (mut likely, mut alone) = (Best::of(PARTNERS - 1), Best::of(1));
-            for k in 0..source.latents {
-                let prior = at(expected, source.first + k);
-                likely.offer(k, prior);
-                model.row(source.first + k, gains[h], row);
-                let off = distance(self.bands, row, span(backgrounds, 0, dims));
-                alone.offer(k, prior - self.precision * off);
+    /// The latent of each group that is on in a state: its number has a digit for each group, that of the last group fastest.
+    #[inline]
+    fn each(&self, chosen: &[Best; MOST_SOURCES], state: usize, mut latent: impl FnMut(usize, usize)) {
+        let mut rest = state;
+        for (h, (source, chosen)) in self.model.sources().iter().zip(chosen).enumerate().rev() {
+            latent(h, source.first + chosen.latent(rest.checked_rem(chosen.len).unwrap_or_default()));
+            rest = rest.checked_div(chosen.len).unwrap_or_default();
+        }
+    }
+
+    /// What distances of a group's spectra are measured in.
+    fn unit(&self, gain: f32) -> Unit {
+        let gain = gain * self.model.unit();
+        Unit { inverse: 1.0 / gain, precision: self.precision * (gain * gain) }
+    }
+
+    /// Of each group but the first, the latent that fits best where nothing else is on.
+    fn alone(&self, gains: &[f32; MOST_SOURCES], scratch: &mut Scratch<'_>) -> Alone {
+        let (rows, dims) = (self.model.rows(), self.model.dims());
+        let Scratch { expected, beside } = scratch;
+        let mut alone = Alone::default();
+        for (h, (source, alone)) in self.model.sources().iter().zip(&mut alone).enumerate().skip(1) {
+            let unit = self.unit(at(gains, h));
+            beside.set_frame(self.bands, unit);
+            beside.clear(0, self.floor, unit);
+            let mut best = Best::of(1);
+            for k in source.first..source.first + source.latents {
+                let [off] = beside.distances(rows, dims, k);
+                best.offer(k - source.first, at(expected, k) - unit.precision * off);
             }
-            partners[h] = [likely.latent(0), likely.latent(1), alone.latent(0)];
+            *alone = best.latent(0);
+        }
+        alone
+    }
+
+    /// The latents of each group that fit best beside those of the others.
+    fn select(
+        &self,
+        gains: &[f32; MOST_SOURCES],
+        alone: &Alone,
+        scratch: &mut Scratch<'_>,
+    ) -> [Best; MOST_SOURCES] {
+        let (sources, rows, dims) = (self.model.sources(), self.model.rows(), self.model.dims());
+        let Scratch { expected, beside } = scratch;
+        let mut partners = [[0; BACKGROUNDS]; MOST_SOURCES];
+        for ((source, partners), &alone) in sources.iter().zip(&mut partners).zip(alone).skip(1) {
+            let mut likely = Best::of(BACKGROUNDS - 1);
+            for (k, &prior) in span(expected, source.first, source.latents).iter().enumerate() {
+                likely.offer(k, prior);
+            }
+            *partners = [likely.latent(0), likely.latent(1), alone];
         }
         let mut chosen = [Best::of(kept(sources.len())); MOST_SOURCES];
-        for (h, source) in sources.iter().enumerate().take(MOST_SOURCES) {
-            let mut weights = [0.0; PARTNERS];
+        for (h, (source, chosen)) in sources.iter().zip(&mut chosen).enumerate() {
+            let unit = self.unit(at(gains, h));
+            beside.set_frame(self.bands, unit);
+            let mut weights = [0.0; BACKGROUNDS];
             for (i, weight) in weights.iter_mut().enumerate() {
-                let background = span_mut(backgrounds, i * dims, dims);
-                background.fill(self.floor);
-                for (o, other) in sources.iter().enumerate().take(MOST_SOURCES).filter(|&(o, _)| o != h) {
-                    let partner = other.first + partners[o][i];
-                    model.row(partner, gains[o], row);
-                    raise(background, row);
+                beside.clear(i, self.floor, unit);
+                for (o, (other, partners)) in
+                    sources.iter().zip(&partners).enumerate().filter(|&(o, _)| o != h)
+                {
+                    let partner = other.first + partners.get(i).copied().unwrap_or_default();
+                    beside.raise(i, rows, dims, partner, at(gains, o) / at(gains, h));
                     *weight += at(expected, partner);
                 }
             }
-            for k in 0..source.latents {
-                model.row(source.first + k, gains[h], row);
+            for k in source.first..source.first + source.latents {
+                let offs: [f32; BACKGROUNDS] = beside.distances(rows, dims, k);
                 let mut most = f32::NEG_INFINITY;
-                for (i, &weight) in weights.iter().enumerate() {
-                    let off = distance(self.bands, row, span(backgrounds, i * dims, dims));
-                    let score = weight - self.precision * off;
+                for (weight, off) in weights.iter().zip(offs) {
+                    let score = weight - unit.precision * off;
                     most = if score > most { score } else { most };
                 }
-                chosen[h].offer(k, most + at(expected, source.first + k));
+                chosen.offer(k - source.first, most + at(expected, k));
             }
             // Where there are fewer, the best once more.
-            let len = chosen[h].len;
-            partners[h] = [0, 1, 2].map(|i| chosen[h].latent(if i < len { i } else { 0 }));
+            let best = [0, 1, 2].map(|i| chosen.latent(if i < chosen.len { i } else { 0 }));
+            set(&mut partners, h, best);
         }
         chosen
     }
 
-    /// l_s of all states of the chosen latents; digits say which of each group is on. How many there are.
+    /// l_s of all states of the chosen latents, numbered as in [`Frame::each`]. How many there are.
     fn score(
         &self,
         gains: &[f32; MOST_SOURCES],
         chosen: &[Best; MOST_SOURCES],
         scratch: &mut Scratch<'_>,
         scores: &mut [f32; MOST_STATES],
-        digits: &mut [[u8; MOST_SOURCES]; MOST_STATES],
     ) -> usize {
-        let (model, dims) = (self.model, self.model.dims());
-        let sources = model.sources();
-        let Scratch { expected, row, backgrounds, last } = scratch;
-        let Some((end, before)) = sources.split_last() else { return 0 };
-        let h = before.len().min(MOST_SOURCES - 1);
-        for place in 0..chosen[h].len {
-            model.row(end.first + chosen[h].latent(place), gains[h], span_mut(last, place * dims, dims));
-        }
-        let (mut count, mut state) = (0, [0u8; MOST_SOURCES]);
-        loop {
-            let background = span_mut(backgrounds, 0, dims);
-            background.fill(self.floor);
-            let mut weight = 0.0;
-            for (o, other) in before.iter().enumerate().take(MOST_SOURCES) {
-                let latent = other.first + chosen[o].latent(state[o].into());
-                model.row(latent, gains[o], row);
-                raise(background, row);
-                weight += at(expected, latent);
+        let model = self.model;
+        let (rows, dims) = (model.rows(), model.dims());
+        let Scratch { expected, beside } = scratch;
+        let Some((end, before)) = model.sources().split_last() else { return 0 };
+        let last = before.len();
+        let (Some(kept), mut others) = (chosen.get(last), 1) else { return 0 };
+        chosen.iter().take(last).for_each(|best| others *= best.len);
+        let (unit, places) = (self.unit(at(gains, last)), kept.len);
+        // The frame is there already, in the unit of the last group. The groups before the last are the background, three of their states at a time.
+        for first in (0..others).step_by(BACKGROUNDS) {
+            let mut weights = [0.0; BACKGROUNDS];
+            for (i, weight) in weights.iter_mut().enumerate() {
+                beside.clear(i, self.floor, unit);
+                self.each(chosen, (first + i) * places, |o, latent| {
+                    if o != last {
+                        beside.raise(i, rows, dims, latent, at(gains, o) / at(gains, last));
+                        *weight += at(expected, latent);
+                    }
+                });
             }
-            for place in 0..chosen[h].len {
-                let off = distance(self.bands, span(last, place * dims, dims), span(backgrounds, 0, dims));
-                let prior = at(expected, end.first + chosen[h].latent(place));
-                state[h] = place as u8;
-                set(scores, count, weight + prior - self.precision * off);
-                set(digits, count, state);
-                count += 1;
-            }
-            // The next state of the groups before the last, the last of them fastest.
-            let mut o = h;
-            loop {
-                let Some(next) = o.checked_sub(1) else { return count.min(MOST_STATES) };
-                o = next;
-                state[o] += 1;
-                if usize::from(state[o]) < chosen[o].len {
-                    break;
+            for place in 0..places {
+                let latent = end.first + kept.latent(place);
+                let offs: [f32; BACKGROUNDS] = beside.distances(rows, dims, latent);
+                for (i, (weight, off)) in weights.iter().zip(offs).enumerate() {
+                    if first + i < others {
+                        let score = weight + at(expected, latent) - unit.precision * off;
+                        set(scores, (first + i) * places + place, score);
+                    }
                 }
-                state[o] = 0;
             }
         }
+        (others * places).min(MOST_STATES)
     }
 }
 
@@ -334,46 +317,66 @@ pub(super) fn masks(
     powers: &[f32],
     masks: &mut [f32],
 ) {
-    let (groups, len) = (model.count().min(MOST_SOURCES), model.mask_len());
-    masks.fill(0.0);
-    let Some((parts, rest)) = masks.split_at_mut_checked(groups.saturating_sub(1) * len) else { return };
-    for (filter, (&weight, picks)) in weights.iter().zip(picks).enumerate() {
-        if weight == 0.0 {
-            continue;
-        }
+    let add = if model.count() == 2 { add_of_two } else { add };
+    let Some(powers) = powers.first_chunk() else { return };
+    let others = model.count().saturating_sub(1) * model.mask_len();
+    let Some((parts, last)) = masks.split_at_mut_checked(others) else { return };
+    parts.fill(0.0);
+    for (filter, (&weight, picks)) in weights.iter().zip(picks).enumerate().filter(|of| *of.1.0 > 0.0) {
         let mut squares = [0.0; MOST_SOURCES];
-        for (h, square) in squares.iter_mut().enumerate().take(groups) {
+        for (h, square) in squares.iter_mut().enumerate().take(model.count()) {
             let gain = model.gain(filter, h);
             *square = gain * gain;
         }
-        for pick in picks {
-            let share = weight * pick.weight;
-            if share == 0.0 {
-                continue;
-            }
-            let rows = pick.latents.map(|latent| model.mask(latent.into()));
-            for m in 0..len {
-                let (mut each, mut sum) = ([0.0; MOST_SOURCES], 0.0);
-                for h in 0..groups {
-                    let code = rows[h].get(m).copied().unwrap_or_default();
-                    each[h] = at(powers, code.into()) * squares[h];
-                    sum += each[h];
-                }
-                let share = share / sum;
-                for h in 0..groups.saturating_sub(1) {
-                    let place = h * len + m;
-                    set(parts, place, at(parts, place) + share * each[h]);
-                }
-            }
+        for pick in picks.iter().filter(|pick| pick.weight > 0.0) {
+            add(model, &pick.latents, &squares, weight * pick.weight, powers, parts);
         }
     }
     // The last has what the others leave.
-    for (m, left) in rest.iter_mut().enumerate() {
+    for (m, left) in last.iter_mut().enumerate() {
         let mut sum = 0.0;
-        for h in 0..groups.saturating_sub(1) {
-            sum += at(parts, h * len + m);
-        }
+        parts.iter().skip(m).step_by(model.mask_len().max(1)).for_each(|part| sum += part);
         *left = if sum < 1.0 { 1.0 - sum } else { 0.0 };
+    }
+}
+
+/// Adds `share` times the part of the first of two groups in one state.
+fn add_of_two(
+    model: &SpectralModel<'_>,
+    &[first, second, ..]: &[u16; MOST_SOURCES],
+    &[g, h, ..]: &[f32; MOST_SOURCES],
+    share: f32,
+    powers: &[f32; 256],
+    parts: &mut [f32],
+) {
+    let rows = model.mask(first.into()).iter().zip(model.mask(second.into()));
+    for (part, (&a, &b)) in parts.iter_mut().zip(rows) {
+        let (a, b) = (powers[usize::from(a)] * g, powers[usize::from(b)] * h);
+        *part += share / (a + b) * a;
+    }
+}
+
+/// The same for any number of groups; the last has no part here.
+fn add(
+    model: &SpectralModel<'_>,
+    latents: &[u16; MOST_SOURCES],
+    squares: &[f32; MOST_SOURCES],
+    share: f32,
+    powers: &[f32; 256],
+    parts: &mut [f32],
+) {
+    let len = model.mask_len();
+    for m in 0..len {
+        let (mut each, mut sum) = ([0.0; MOST_SOURCES], 0.0);
+        let latents = latents.iter().take(model.count());
+        for ((each, &latent), square) in each.iter_mut().zip(latents).zip(squares) {
+            let code = model.mask(latent.into()).get(m).copied().unwrap_or_default();
+            *each = powers[usize::from(code)] * square;
+            sum += *each;
+        }
+        let share = share / sum;
+        let places = parts.iter_mut().skip(m).step_by(len.max(1));
+        places.zip(each).for_each(|(part, each)| *part += share * each);
     }
 }
 

@@ -13,13 +13,16 @@
 //! ```
 //!
 //! **Selection by partners.** Whether a latent fits shows only beside what else is on. For each group in turn all its latents are tried beside three
-//! backgrounds: at first the two most expected latents of the other groups and the one that fits best alone, then the best of those groups
+//! backgrounds: at first the two most expected latents of the other groups and the one that fits best alone (where the first source is quietest), then the best of those groups
 //! that had their turn. The 8 best of each of two groups make 64 states, whose posterior is exact (5 of three groups, 3 of four).
 //! All 4096 pairs of 64 latents give the same to 0.03 dB.
 //!
 //! **Levels.** c makes the mean power of the input G, the number of sources, as if each had the power 1 that it was learned at. Their ratio is unknown:
 //! for each of a few vectors of gains g a filter of its own runs, and their masks are averaged by softmax(E), where
 //! E <- 0.98 E + 0.3 ln sum_s e^{l_s}.
+//!
+//! **Events and anomalies.** The same posterior says which sources are to be heard ([`SpectralStream::activity`]), and the evidence of a frame whether it is
+//! like what the model was learned from ([`SpectralStream::score`]).
 //!
 //! **Blob.** Kind 8 in the format of [`crate::blob`]; D is the number of bands and H that of all latents, the encoding f32 or i8, other fields of the header 0. Sections:
 //!
@@ -33,19 +36,24 @@
 //! | `MASK` | U, a row of bytes for each latent: 10^-5 10^{0.0375 byte} |
 //! | `PRIO` | prior, f32 |
 //! | `NEXT` | T: for each latent R times u8 latent of its group, u8 255 times its probability; what is left goes to the prior |
+//! | `norm` | what scores are usual, where it was measured: pairs of f32, the rate of frames above a score and that score, rates falling and scores not |
 //! | `fram` | form 4, the transform; K may be L/2 |
 //! | `grps`, `prov` | as there |
 //!
 //! Work, every K samples: 1 + G real transforms of L samples, and for each filter about 3 D (H + K_1) + 64 D operations on bands for two groups, H
-//! logarithms, and 12 divisions for each entry of a row of `MASK`. Memory: [`SpectralStream::memory_len`].
+//! logarithms, and 8 divisions for each entry of a row of `MASK`. Memory: [`SpectralStream::memory_len`].
 
 mod bands;
+mod distance;
+#[cfg(spikelet_dsp)]
+mod dsp;
 mod filter;
 mod level;
 mod model;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use crate::stream::frames::stream_bytes;
 pub use bands::{Band, compress, frame_power};

@@ -1,11 +1,13 @@
 //! A model of sources in one channel as it lies in flash.
 
 use super::bands::Band;
+use super::distance::QUAD;
 use crate::blob::SPECTRAL;
 use crate::blob::bytes::{floats, u32_at};
 use crate::blob::framed::{Framed, Head, is_of, range};
 use crate::blob::groups::Groups;
 use crate::error::{BlobError, ModelError};
+use crate::math::Real;
 use crate::numeric::slices::{at, row, span};
 
 /// Most sources.
@@ -29,7 +31,7 @@ pub const fn mask_len(bins: usize, single: usize) -> usize {
 
 /// W.
 #[derive(Clone, Copy, Debug)]
-enum Rows<'a> {
+pub(super) enum Rows<'a> {
     Float(&'a [f32]),
     Byte(&'a [u8]),
 }
@@ -65,6 +67,7 @@ pub struct SpectralModel<'a> {
     masks: &'a [u8],
     prior: &'a [f32],
     next: &'a [u8],
+    normal: &'a [f32],
     groups: Groups<'a>,
 }
 
@@ -85,6 +88,9 @@ impl<'a> SpectralModel<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BlobError> {
         let known = [b"SPEC", b"SRCS", b"GAIN", b"BAND", b"CODE", b"MASK", b"PRIO", b"NEXT"].map(|tag| *tag);
         let head = Head::parse(bytes, SPECTRAL, 1..=MOST_BANDS, MOST_SOURCES * MOST_LATENTS, &known)?;
+        if !head.dims.is_multiple_of(QUAD) {
+            return Err(range("dims", 0));
+        }
         let Head { dims, latents, encoding, sections, framed } = head;
         let spec = head.section(*b"SPEC")?;
         if spec.len() != 24 {
@@ -142,6 +148,8 @@ impl<'a> SpectralModel<'a> {
             masks: head.section(*b"MASK")?,
             prior: sections.floats(*b"PRIO")?,
             next: head.section(*b"NEXT")?,
+            normal: floats(sections.find(*b"norm").unwrap_or(&[]))
+                .ok_or(BlobError::SectionLength { tag: *b"norm" })?,
             groups,
         };
         length("bands", 4 * dims, sections.floats(*b"BAND")?.len())?;
@@ -188,6 +196,15 @@ impl<'a> SpectralModel<'a> {
         if let Some(i) = self.prior.iter().position(|p| !(1e-6..=1.0).contains(p)) {
             return Err(range("prior", i));
         }
+        let (pairs, rest) = self.normal.as_chunks::<2>();
+        let is_ordered = pairs.windows(2).all(|two| match two {
+            [[rate, score], [next_rate, next]] => next_rate < rate && next >= score,
+            _ => false,
+        });
+        let is_usual = |&[rate, score]: &[f32; 2]| rate > 0.0 && rate <= 1.0 && score.is_finite();
+        if !rest.is_empty() || !is_ordered || !pairs.iter().all(is_usual) {
+            return Err(range("normal", 0));
+        }
         for source in self.sources() {
             for latent in source.first..source.first + source.latents {
                 let row = self.next(latent);
@@ -214,23 +231,32 @@ impl<'a> SpectralModel<'a> {
         span(&self.sources, 0, self.count)
     }
 
-    /// Writes W of a latent times g^p.
+    /// Raises bands to W of a latent times g^p, where they are below.
     #[inline]
-    pub(super) fn row(&self, latent: usize, gain: f32, to: &mut [f32]) {
-        let dims = self.dims();
+    pub(super) fn raise(&self, latent: usize, gain: f32, bands: &mut [f32]) {
+        let (dims, gain) = (self.dims(), gain * self.unit());
+        let raise = |band: &mut f32, w: f32| *band = if w > *band { w } else { *band };
         match self.rows {
             Rows::Float(rows) => {
-                for (to, &w) in to.iter_mut().zip(span(rows, latent * dims, dims)) {
-                    *to = w * gain;
-                }
+                let row = span(rows, latent * dims, dims);
+                bands.iter_mut().zip(row).for_each(|(band, &w)| raise(band, w * gain));
             }
             Rows::Byte(rows) => {
-                let gain = gain * self.scale;
-                for (to, &w) in to.iter_mut().zip(span(rows, latent * dims, dims)) {
-                    *to = f32::from(w) * gain;
-                }
+                let row = span(rows, latent * dims, dims);
+                bands.iter_mut().zip(row).for_each(|(band, &w)| raise(band, f32::from(w) * gain));
             }
         }
+    }
+
+    #[inline]
+    pub(super) fn rows(&self) -> Rows<'a> {
+        self.rows
+    }
+
+    /// What numbers of W are multiplied with.
+    #[inline]
+    pub(super) fn unit(&self) -> f32 {
+        if self.is_integer() { self.scale } else { 1.0 }
     }
 
     /// U of a latent.
@@ -265,7 +291,8 @@ impl<'a> SpectralModel<'a> {
 
     /// W of a latent, as inference sees it, in D numbers.
     pub fn spectrum(&self, latent: usize, to: &mut [f32]) {
-        self.row(latent, 1.0, to);
+        to.fill(0.0);
+        self.raise(latent, 1.0, to);
     }
 
     /// The bytes of U.
@@ -380,6 +407,41 @@ impl<'a> SpectralModel<'a> {
     /// Whether W is stored in bytes.
     pub fn is_integer(&self) -> bool {
         matches!(self.rows, Rows::Byte(_))
+    }
+
+    /// What scores are usual: pairs of the rate of frames above a score and that score. Empty where it was not measured
+    /// (`spikelet eval --calibrate`).
+    pub fn normal(&self) -> &'a [f32] {
+        self.normal
+    }
+
+    /// The score that usual sound exceeds in this part of all frames. Nothing where the recordings of usual sound were too short to tell, or there were
+    /// none.
+    pub fn threshold(&self, rate: f32) -> Option<f32> {
+        let pairs = self.normal.as_chunks::<2>().0;
+        let mut before = pairs.first()?;
+        if !(rate > 0.0 && rate <= before[0]) {
+            return None;
+        }
+        for pair in pairs {
+            if rate >= pair[0] {
+                // Scores between two rates go with the logarithm of the rate.
+                let (span, part) = (Real::ln(before[0] / pair[0]), Real::ln(before[0] / rate));
+                let share: f32 = if span > 0.0 { part / span } else { 1.0 };
+                return Some(before[1] + (pair[1] - before[1]) * share);
+            }
+            before = pair;
+        }
+        None
+    }
+
+    /// At which rate usual sound has this score or a higher one, by the table: the smallest rate whose score is not above it; 1 below all of them.
+    pub fn rate_above(&self, score: f32) -> f32 {
+        let mut found = 1.0;
+        for &[rate, least] in self.normal.as_chunks::<2>().0 {
+            found = if score >= least { rate } else { found };
+        }
+        found
     }
 
     /// Names of sources.

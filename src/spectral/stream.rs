@@ -4,6 +4,7 @@ use super::bands::{compress, frame_power};
 use super::filter::{self, Frame, PICKS, Pick, Scratch};
 use super::level::Levels;
 use super::model::{MASK_BASE, MASK_STEP, MOST_FILTERS, MOST_SOURCES, SpectralModel};
+use super::watch::Watch;
 use crate::blob::groups::Groups;
 use crate::math::Real;
 use crate::numeric::slices::{at, set, span, span_mut};
@@ -34,6 +35,7 @@ pub struct Work<'m> {
     /// q of each filter. (F H)
     posteriors: &'m mut [f32],
     levels: Levels<'m>,
+    watch: Watch<'m>,
 }
 
 impl<'m> FrameModel<'m> for SpectralModel<'m> {
@@ -57,9 +59,10 @@ impl<'m> FrameModel<'m> for SpectralModel<'m> {
             + POWERS
             + self.count() * self.mask_len()
             + dims
-            + Scratch::len(dims, latents)
+            + Scratch::len(self)
             + filters * latents
             + Levels::len(filters)
+            + Watch::len(self.count(), latents)
     }
 
     fn work(&self, memory: &'m mut [f32]) -> Option<Work<'m>> {
@@ -72,9 +75,10 @@ impl<'m> FrameModel<'m> for SpectralModel<'m> {
             powers: take(POWERS)?,
             masks: take(self.count() * self.mask_len())?,
             bands: take(dims)?,
-            scratch: Scratch::cut(take(Scratch::len(dims, latents))?, dims, latents)?,
+            scratch: Scratch::cut(take(Scratch::len(self))?, self)?,
             posteriors: take(filters * latents)?,
             levels: Levels::over(take(Levels::len(filters))?),
+            watch: Watch::cut(take(Watch::len(self.count(), latents))?, self.count())?,
         })
     }
 
@@ -83,12 +87,14 @@ impl<'m> FrameModel<'m> for SpectralModel<'m> {
         for (code, power) in work.powers.iter_mut().enumerate() {
             *power = base * Real::exp(step * code as f32);
         }
+        work.watch.prepare(self, work.powers);
         work.levels.set_residue(0.0);
     }
 
     fn reset(&self, work: &mut Work<'m>) {
         filter::begin(self, work.posteriors);
         work.levels.reset(self);
+        work.watch.reset();
     }
 
     fn infer(
@@ -118,6 +124,23 @@ impl<'m> SpectralStream<'m> {
         let residue: f32 =
             if decibels > 0.0 { Real::exp(decibels * (-core::f32::consts::LN_10 / 20.0)) } else { 1.0 };
         self.work.levels.set_residue(residue);
+    }
+
+    /// What it runs.
+    pub fn model(&self) -> &SpectralModel<'m> {
+        &self.model
+    }
+
+    /// The probability that a source was to be heard in the last frame: that its latent is none of those that are 20 dB below the mean power
+    /// of the source. 0 before the first frame and for what is no source.
+    pub fn activity(&self, group: usize) -> f32 {
+        self.work.watch.activity(group)
+    }
+
+    /// How badly the model explains what was heard last: minus the evidence of a frame in nats, averaged over the last eight frames or so, 0 before
+    /// the first. What is usual shows in recordings only: see [`SpectralModel::threshold`].
+    pub fn score(&self) -> f32 {
+        self.work.watch.score()
     }
 }
 
@@ -177,20 +200,22 @@ impl Work<'_> {
         };
         let filters = model.filters().min(MOST_FILTERS);
         let mut picks = [[Pick::default(); PICKS]; MOST_FILTERS];
-        let mut evidences = [0.0; MOST_FILTERS];
+        let (mut evidences, mut alone) = ([0.0; MOST_FILTERS], None);
         let posteriors = self.posteriors.chunks_exact_mut(model.latents().max(1));
         for (f, (posterior, picks)) in posteriors.zip(&mut picks).enumerate() {
             let mut gains = [0.0; MOST_SOURCES];
             for (h, gain) in gains.iter_mut().enumerate().take(model.count()) {
                 *gain = Real::exp(exponent * Real::ln(model.gain(f, h)));
             }
-            match frame.step(&gains, posterior, &mut self.scratch, picks) {
+            match frame.step(&gains, posterior, &mut self.scratch, &mut alone, picks) {
                 Some(evidence) => set(&mut evidences, f, evidence),
                 None => return false,
             }
         }
         let mut weights = [0.0; MOST_FILTERS];
-        self.levels.weigh(span(&evidences, 0, filters), &mut weights);
+        let evidences = span(&evidences, 0, filters);
+        self.levels.weigh(evidences, &mut weights);
+        self.watch.see(model, evidences, &weights, self.posteriors);
         filter::masks(model, &weights, &picks, self.powers, self.masks);
         true
     }

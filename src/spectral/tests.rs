@@ -285,12 +285,30 @@ fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
                 .iter()
                 .map(|state| {
                     let mut score = 0.0;
+                    // In bytes all is rounded, in the unit of the last group.
+                    let unit = libm::pow(gain(g - 1), p) * f64::from(random.scale);
+                    let round = |x: f64| match random.scale > 0.0 {
+                        true => unit * libm::floor(x / unit + 0.5).min(255.0),
+                        false => x,
+                    };
                     for d in 0..dims {
-                        let mut most = libm::pow(floor, p);
-                        for group in 0..g {
-                            most = most.max(libm::pow(gain(group), p) * w(firsts[group] + state[group], d));
-                        }
-                        score -= (v[d] - most) * (v[d] - most) / (2.0 * f64::from(SIGMA) * f64::from(SIGMA));
+                        let level =
+                            |group: usize| libm::pow(gain(group), p) * w(firsts[group] + state[group], d);
+                        let others = (0..g - 1).map(level).fold(libm::pow(floor, p), f64::max);
+                        let loudest = match random.scale > 0.0 {
+                            true => (0..g - 1)
+                                .map(|group| {
+                                    let ratio =
+                                        libm::floor(4096.0 * libm::pow(gain(group) / gain(g - 1), p) + 0.5);
+                                    let code = w(firsts[group] + state[group], d) / f64::from(random.scale);
+                                    unit * libm::floor((libm::round(code) * ratio + 2048.0) / 4096.0)
+                                        .min(255.0)
+                                })
+                                .fold(round(libm::pow(floor, p)), f64::max),
+                            false => others,
+                        };
+                        let off = round(v[d]) - loudest.max(level(g - 1));
+                        score -= off * off / (2.0 * f64::from(SIGMA) * f64::from(SIGMA));
                     }
                     score + (0..g).map(|group| libm::log(expected[firsts[group] + state[group]])).sum::<f64>()
                 })
@@ -303,10 +321,10 @@ fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
             for (state, weight) in states.iter().zip(&weights) {
                 (0..g).for_each(|group| q[firsts[group] + state[group]] += weight);
             }
-            // The twelve most probable states.
+            // The most probable states.
             let mut order: Vec<usize> = (0..states.len()).collect();
             order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
-            let top = &order[..order.len().min(12)];
+            let top = &order[..order.len().min(PICKS)];
             let sum: f64 = top.iter().map(|&s| weights[s]).sum();
             let mut mask = vec![vec![0.0; bins]; g];
             for &s in top {
@@ -355,7 +373,7 @@ fn as_defined() {
     for (latents, scale, seed) in
         [(&[5, 7][..], 0.0, 1), (&[8, 3], 0.01, 2), (&[3, 5, 4], 0.0, 3), (&[2, 3, 3, 2], 0.008, 4)]
     {
-        let random = Random { scale, ..Random::new(latents, 9, seed) };
+        let random = Random { scale, ..Random::new(latents, 12, seed) };
         let words = random.blob();
         let model = SpectralModel::parse(view(&words)).unwrap();
         assert_eq!((model.count(), model.filters(), model.is_integer()), (latents.len(), 3, scale > 0.0));
@@ -383,8 +401,8 @@ fn selection_finds_the_best() {
     let words = random.blob();
     let model = SpectralModel::parse(view(&words)).unwrap();
     let mut rng = Rng::new(6);
-    let mut memory = vec![0.0; Scratch::len(32, 100)];
-    let mut scratch = Scratch::cut(&mut memory, 32, 100).unwrap();
+    let mut memory = vec![0.0; Scratch::len(&model)];
+    let mut scratch = Scratch::cut(&mut memory, &model).unwrap();
     let floor = compress(0.0, FLOOR, POWER);
     let precision = 0.5 / model.variance();
     let mut hits = 0;
@@ -399,7 +417,8 @@ fn selection_finds_the_best() {
         let mut posterior = random.prior.clone();
         let mut picks = [Pick::default(); PICKS];
         let frame = FilterFrame { model: &model, bands: &v, floor, precision };
-        let evidence = frame.step(&[1.0; MOST_SOURCES], &mut posterior, &mut scratch, &mut picks).unwrap();
+        let evidence =
+            frame.step(&[1.0; MOST_SOURCES], &mut posterior, &mut scratch, &mut None, &mut picks).unwrap();
         assert!(evidence.is_finite());
         let sums = [&posterior[..60], &posterior[60..]].map(|q| q.iter().sum::<f32>());
         assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-5));

@@ -1,6 +1,7 @@
 //! What several test programs need.
 #![allow(dead_code)] // each of them uses its own part
 
+pub mod channels;
 pub mod rooms;
 pub mod sampling;
 pub mod streams;

@@ -2,8 +2,9 @@
 
 use crate::board::{print, print_hex, print_value, stack_used};
 use crate::digest::Digest;
+use crate::signals::Signals;
 use core::ffi::CStr;
-use spikelet::{SpatialStream, Stream};
+use spikelet::Stream;
 
 /// Samples of the longest block, and the most channels or sources of any model here.
 const LONGEST: usize = 64;
@@ -46,7 +47,7 @@ macro_rules! blocks {
 }
 
 blocks!(Stream);
-blocks!(SpatialStream);
+blocks!(Signals);
 
 /// Sends a recording twice, in blocks of one sample and of changing lengths: what comes out must be the same. Prints its digest.
 pub fn run(

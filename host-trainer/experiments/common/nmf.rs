@@ -3,12 +3,11 @@
 
 use spikelet::rng::Rng;
 use spikelet::stft::Stft;
+use spikelet_trainer::spectral::resampled;
 
 const LENGTH: usize = 1024;
 const HOP: usize = 256;
 const BINS: usize = LENGTH / 2 + 1;
-/// Spectra of each source.
-pub const SPECTRA: usize = 48;
 const ITERATIONS: usize = 150;
 /// Frames that are learned from, at most.
 const MOST_FRAMES: usize = 2500;
@@ -99,14 +98,27 @@ fn factorise(frames: &[Vec<f32>], w: &mut [Vec<f32>], learns: bool, seed: u64) -
     h
 }
 
+/// How many spectra a source has, and whether copies resampled by small factors are learned from, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    pub spectra: usize,
+    pub copies: bool,
+}
+
 /// The spectra of a source.
-pub fn learn(recordings: &[Vec<f64>], seed: u64) -> Vec<Vec<f32>> {
+pub fn learn(recordings: &[Vec<f64>], setting: Setting, seed: u64) -> Vec<Vec<f32>> {
+    let factors: &[(usize, usize)] =
+        if setting.copies { &[(1, 1), (17, 16), (16, 17), (9, 8), (8, 9)] } else { &[(1, 1)] };
+    let copies = |recording: &Vec<f64>| -> Vec<Vec<f64>> {
+        factors.iter().map(|&(up, down)| resampled(recording, up, down)).collect()
+    };
+    let recordings: Vec<Vec<f64>> = recordings.iter().flat_map(copies).collect();
     let frames: Vec<Vec<f32>> = recordings.iter().flat_map(|x| magnitudes(&spectra(x))).collect();
     let every = (frames.len() / MOST_FRAMES).max(1);
     let frames: Vec<Vec<f32>> = frames.into_iter().step_by(every).collect();
     let mut rng = Rng::new(seed);
     let mut w: Vec<Vec<f32>> =
-        (0..SPECTRA).map(|_| (0..BINS).map(|_| rng.uniform::<f32>() + 0.1).collect()).collect();
+        (0..setting.spectra).map(|_| (0..BINS).map(|_| rng.uniform::<f32>() + 0.1).collect()).collect();
     factorise(&frames, &mut w, true, seed);
     w
 }

@@ -1,6 +1,7 @@
 //! `spikelet demo`: the whole way, from a mixture to a model for firmware, by the commands that a user would type.
 
 mod comparison;
+mod one_channel;
 mod room;
 mod sounds;
 
@@ -39,9 +40,12 @@ With --wav the mixture is yours.
 With --room three of the sounds are in a room with echoes, on two microphones 8 cm apart: delays take the place of strengths, and the model is
 spatial. Four sounds on two microphones are too many, and sounds and microphones must stay where they are.
 
+With --one-channel a voice is taken from the noise of a fan, on one microphone: the fan is learned from a recording of it alone, the voice from other voices.
+
 Examples:
   spikelet demo --out-dir spikelet-demo
   spikelet demo --room
+  spikelet demo --one-channel
   spikelet demo --wav mixture.wav --sources 3")]
 pub(super) struct Demo {
     /// Folder for the files; created when it does not exist
@@ -53,6 +57,9 @@ pub(super) struct Demo {
     /// Sounds in a room, on two microphones: delays and echoes
     #[arg(long, conflicts_with = "wav")]
     room: bool,
+    /// A voice and a fan on one microphone, told apart by their spectra
+    #[arg(long, conflicts_with_all = ["wav", "room"])]
+    one_channel: bool,
     /// A mixture of yours instead, of two or more channels
     #[arg(long, value_name = "MIX.wav", requires = "sources", conflicts_with = "seed")]
     wav: Option<PathBuf>,
@@ -69,6 +76,9 @@ impl Demo {
         let folder = Folder::create(&self.out_dir)?;
         if self.room {
             return room::run(&folder, self.seed);
+        }
+        if self.one_channel {
+            return one_channel::run(&folder, self.seed);
         }
         let (mixture, sources) = match (&self.wav, self.sources) {
             (Some(path), Some(sources)) => (path.clone(), usize::from(sources)),

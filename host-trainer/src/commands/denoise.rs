@@ -7,12 +7,14 @@ use super::engine::{self, Extra};
 use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims, warn_of_rate};
 use super::output::{Progress, counted, print, refuse_overwriting};
+use super::separate::decibels;
+use super::streaming;
 use crate::data::{Mosaic, Points, Sheet, Source, write_npy_f32, write_wav};
 use crate::files;
-use crate::metrics::{psnr_db, snr_db};
+use crate::metrics::{psnr_db, si_sdr_db, snr_db};
 use crate::{Error, Result};
 use spikelet::frame::{Form, Frame};
-use spikelet::{Engine, Model};
+use spikelet::{Engine, Model, SpectralModel};
 use std::path::{Path, PathBuf};
 
 /// The largest number a pixel has.
@@ -24,10 +26,19 @@ const PEAK: f64 = 255.0;
 The model says how data becomes points: `train --patch 8x8` for pictures, `train --frame 256` for windows of a recording;
 else every sample of all channels, or every row of an array, is a point. A picture may be its own training data.
 
+With a model of spectra (`train --transform spectrum`, `merge`) one source of a recording stays, by default the first, and the others are
+its noise; `spikelet separate` writes all of them.
+
 Example:
   spikelet train --model gsc --latents 256 --patch 8x8 --iterations 10 noisy.png --out patches.spk
   spikelet denoise patches.spk noisy.png clean.png
-  spikelet denoise patches.spk noisy.png clean.png --engine gibbs --selected 40 --sweeps 100")]
+  spikelet denoise patches.spk noisy.png clean.png --engine gibbs --selected 40 --sweeps 100
+
+A voice from the noise of a fan, which was recorded by itself:
+  spikelet train --model mca --latents 128 --transform spectrum voices/ --out voice.spk
+  spikelet train --model mca --latents 64 --transform spectrum fan.wav --out fan.spk
+  spikelet merge voice.spk fan.spk --names voice,fan --encoding i8 --out both.spk
+  spikelet denoise both.spk noisy.wav clean.wav --reduction 15")]
 pub(super) struct Denoise {
     /// The model, made by `spikelet train` or `spikelet import`
     #[arg(value_name = "MODEL.spk")]
@@ -44,6 +55,13 @@ pub(super) struct Denoise {
     /// Pixels from one patch to the next; 1 is best, more is faster
     #[arg(long, value_name = "PIXELS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     step: u32,
+    /// The source that stays, with models of spectra [default: the first]
+    #[arg(long, value_name = "NAME")]
+    keep: Option<String>,
+    /// By how many dB the others are reduced, at most, with models of spectra; 10 to 15 sound most natural [default: all that is found of
+    /// them]
+    #[arg(long, value_name = "DB", value_parser = decibels)]
+    reduction: Option<f32>,
     #[command(flatten)]
     inferring: Inferring,
 }
@@ -51,6 +69,13 @@ pub(super) struct Denoise {
 impl Denoise {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
+        if let Some(model) = file.spectral()? {
+            return self.channel(model);
+        }
+        if self.keep.is_some() || self.reduction.is_some() {
+            let advice = "leave them away, or use a model of --transform spectrum";
+            return Err(Error::input("this model has no sources by name", "--keep and --reduction", advice));
+        }
         let blob = file.blob()?;
         let frame = blob.frame();
         let (model, engine) = self.inferring.of(blob.model())?;
@@ -76,6 +101,36 @@ impl Denoise {
             false => self.points(model, engine, source)?,
         };
         print(&format!("{}: {}{text}\n", self.out.display(), counted(points, "point")))
+    }
+
+    /// One source of several in one channel stays.
+    fn channel(&self, model: SpectralModel<'_>) -> Result<()> {
+        files::check_target(&self.out)?;
+        let inputs = [Some(&self.model), Some(&self.data), self.reference.as_ref()];
+        refuse_overwriting(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
+        let groups = model.groups();
+        let names: Vec<&str> = (0..groups.len()).map(|group| groups.name(group)).collect();
+        let kept = match &self.keep {
+            None => 0,
+            Some(name) => names.iter().position(|other| other == name).ok_or_else(|| {
+                let what = format!("the model has no source of this name, but {}", names.join(", "));
+                Error::input(what, format_args!("--keep {name}"), "choose one of these")
+            })?,
+        };
+        let truth = self.reference.as_ref().map(Points::read).transpose()?;
+        let separated = streaming::channels(model, &self.model, &self.data, self.reduction)?;
+        let signal = &separated.signals[kept];
+        let mut text = String::new();
+        if let Some(truth) = truth {
+            if truth.values.len() != signal.len() {
+                return Err(self.other_size(vec![truth.values.len()], vec![signal.len()]));
+            }
+            let data = Points::read(&self.data)?.values;
+            let result: Vec<f64> = signal.iter().map(|&x| f64::from(x)).collect();
+            text = gain("SI-SDR", si_sdr_db(&data, &truth.values), si_sdr_db(&result, &truth.values));
+        }
+        write_wav(&self.out, separated.rate, separated.channels, signal)?;
+        print(&format!("{}: {}{text}\n", self.out.display(), names[kept]))
     }
 
     /// A picture or recording in pieces.

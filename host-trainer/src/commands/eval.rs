@@ -3,6 +3,7 @@
 //! The posteriors are those of the core in `f32`, exactly as a device would compute them; their sums are in `f64`. Data
 //! is read a piece at a time, and the figures do not depend on the number of threads.
 
+mod calibrate;
 mod facts;
 mod reference;
 mod tally;
@@ -59,8 +60,13 @@ Figures (the names are those of --json, where one that does not apply is absent 
                     si_sdr_latents has the latents. A source that is silent has null
 With D = H a reference is taken both ways, unless --reference-is says which.
 
+With --calibrate the scores of a model of spectra on recordings of usual sound are measured, and written into the model: a device then says whether
+a score is above the threshold for a chosen rate of false alarms. DATA are other recordings of usual sound, which were held back: on these the promised
+rates are compared with the observed ones.
+
 Example:
   spikelet eval model.spk recording.wav
+  spikelet eval pump.spk held-back.wav --calibrate normal.wav --out pump-alarm.spk
   spikelet eval model.spk held_out.npy --truth W.npy --json")]
 pub(super) struct Eval {
     /// The model, made by `spikelet train` or `spikelet import`
@@ -82,6 +88,12 @@ pub(super) struct Eval {
     /// Peak for psnr_db, such as 1 [default: 255 for pictures, else largest minus smallest value of the reference]
     #[arg(long, value_name = "NUMBER", requires = "reference")]
     peak: Option<f64>,
+    /// Recordings of usual sound, to learn which scores are usual, with models of spectra
+    #[arg(long, value_name = "NORMAL.wav", num_args = 1.., requires = "out")]
+    calibrate: Vec<PathBuf>,
+    /// The model to write that knows which scores are usual
+    #[arg(long, value_name = "MODEL.spk", requires = "calibrate")]
+    out: Option<PathBuf>,
     #[command(flatten)]
     inferring: Inferring,
     /// Print one JSON object instead of a table
@@ -91,11 +103,18 @@ pub(super) struct Eval {
 
 impl Eval {
     pub fn run(self) -> Result<()> {
+        let file = ModelFile::read(&self.model)?;
+        if let Some(model) = file.spectral()? {
+            return self.spectral(model);
+        }
+        if self.out.is_some() {
+            let advice = "leave it away, or use a model of --transform spectrum";
+            return Err(Error::input("this model has no scores of frames", "--calibrate", advice));
+        }
         if let Some(peak) = self.peak.filter(|peak| !(peak.is_normal() && *peak > 0.0)) {
             let advice = "give the largest value a point can have, such as 1 or 255";
             return Err(Error::input(format_args!("{peak} cannot be a peak"), "--peak", advice));
         }
-        let file = ModelFile::read(&self.model)?;
         let blob = file.blob()?;
         let (model, engine) = self.inferring.of(blob.model())?;
         let mut notes = Vec::new();

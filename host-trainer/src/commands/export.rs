@@ -2,7 +2,8 @@
 
 use super::model_file::{ModelFile, needed};
 use super::output::{print, refuse_overwriting};
-use super::source_text::{Symbol, c_header, room, rust_module};
+use super::source_text::signals::Signals;
+use super::source_text::{Symbol, c_header, rust_module, signals};
 use crate::{Result, files};
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,7 +14,8 @@ use std::path::PathBuf;
 The C header holds the model as `NAME_blob`, aligned, and the macros NAME_STATE_SIZE (bytes of memory for
 spk_init) and NAME_STREAM_SIZE (for spk_stream_init), NAME_STATE_ALIGN, NAME_ALIGNED, NAME_BLOB_SIZE, NAME_DIMS, NAME_LATENTS,
 NAME_SELECTED, NAME_MAX_ACTIVE, NAME_STATES. The Rust module holds `NAME` (a spikelet::Aligned), NAME_ARENA_LEN and NAME_STREAM_LEN.
-The comment on top shows the calls. Models of a transform have no NAME_STATE_SIZE: they only run as streams.
+The comment on top shows the calls. Models of a transform, of a room or of one channel have no NAME_STATE_SIZE: they only
+run as streams.
 
 Example:
   spikelet export model.spk --format c --out model.h
@@ -52,14 +54,19 @@ impl Export {
         files::check_target(&self.out)?;
         let file = ModelFile::read(&self.model)?;
         refuse_overwriting(&self.out, &[&self.model])?;
-        if let Some(model) = file.room()? {
-            let bytes = file.first(model.byte_len());
+        let signals = match (file.room()?, file.spectral()?) {
+            (Some(model), _) => Some(Signals::from(&model)),
+            (_, Some(model)) => Some(Signals::from(&model)),
+            _ => None,
+        };
+        if let Some(model) = signals {
+            let bytes = file.first(model.byte_len);
             let content = match self.format {
-                Format::C => room::c_header(&symbol, &model, bytes).into_bytes(),
-                Format::Rust => room::rust_module(&symbol, &model, bytes).into_bytes(),
+                Format::C => signals::c_header(&symbol, &model, bytes).into_bytes(),
+                Format::Rust => signals::rust_module(&symbol, &model, bytes).into_bytes(),
                 Format::Bin => bytes.to_vec(),
             };
-            return self.write(&content, bytes.len(), "spatial");
+            return self.write(&content, bytes.len(), model.feature);
         }
         let blob = file.blob()?;
         let bytes = file.bytes(&blob);

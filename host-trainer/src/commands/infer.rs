@@ -2,6 +2,10 @@
 //!
 //! Data is read and results are written a piece at a time, so neither has to fit in memory.
 
+mod events;
+
+pub(super) use events::of_recording;
+
 use super::engine::{self, Extra};
 use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims, warn_of_rate};
@@ -30,6 +34,10 @@ With --write-states also
   states.npy     M x 2   a row for every state kept: the number of its point, counted from 0, and the latents that are on,
                          bit i of the number for the i-th of the point's row in selected.npy
 
+Of a model of spectra (`train --transform spectrum`) a table of one row per frame, events.csv: the time in seconds of its middle, the probability that each
+source is to be heard, the score (how badly the model explains the last frames, in nats), and, where the model knows what is usual (`eval
+--calibrate`), the rate at which usual sound has such a score or a higher one.
+
 Example:
   spikelet infer model.spk recording.wav --out-dir results
   spikelet infer model.spk recording.wav --out-dir results --engine gibbs --selected 40 --sweeps 200 --seed 1
@@ -55,6 +63,9 @@ pub(super) struct Infer {
 impl Infer {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
+        if let Some(model) = file.spectral()? {
+            return events::write(model, &self.model, &self.data, &self.out_dir);
+        }
         let blob = file.blob()?;
         let (model, engine) = self.inferring.of(blob.model())?;
         if self.write_states {

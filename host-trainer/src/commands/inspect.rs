@@ -1,6 +1,7 @@
 //! `spikelet inspect`: what a model is and what it costs on a device.
 
 mod room;
+mod spectral;
 
 use super::model_file::{ModelFile, arena_bytes, names};
 use super::output::{print, printable};
@@ -133,6 +134,9 @@ impl Inspect {
         if let Some(model) = file.room()? {
             self.sampling.refuse()?;
             return room::show(&model, self.processor.predict_room(&model)?, &self.model, self.json);
+        }
+        if let Some(model) = file.spectral()? {
+            return spectral::show(&model, &self.model, self.json);
         }
         let blob = file.blob()?;
         let engine = self.sampling.checked(&blob.model(), None)?;

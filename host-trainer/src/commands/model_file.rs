@@ -99,7 +99,7 @@ impl ModelFile {
         match error {
             BlobError::StreamOnly if SpectralModel::is_one(self.raw()) => {
                 let what = "a model of spectra has no points to infer: it runs on whole recordings";
-                let advice = "use `spikelet separate` (with --reference for figures) or `merge`";
+                let advice = "use `spikelet separate` (with --reference for figures), `denoise`, `infer`, `inspect`, `quantize`, `export` or `merge`";
                 Error::input(what, &self.name, advice)
             }
             BlobError::StreamOnly => {

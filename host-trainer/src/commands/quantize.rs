@@ -12,10 +12,11 @@ use crate::groups::Grouping;
 use crate::metrics::{assign, psnr_db};
 use crate::prepare::{Options, Prepared, StatesName};
 use crate::spatial::Room;
+use crate::spectral::{self, Parts};
 use crate::{Error, Result, blob, files};
 use serde::Serialize;
 use spikelet::model::{Dictionary, Model, States, Width};
-use spikelet::{Blob, Kind, SpatialModel};
+use spikelet::{Blob, Kind, SpatialModel, SpectralModel};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -250,6 +251,9 @@ impl Quantize {
         if let Some(model) = file.room()? {
             return self.room(&model, &file);
         }
+        if let Some(model) = file.spectral()? {
+            return self.spectral(&model, &file);
+        }
         let bytes = encode(&file, &self.model, self.encoding.width(), self.fixed_point, &self.states)?;
         let small = ModelFile::new(self.out.display().to_string(), &bytes);
         let models = [file.blob()?.model(), small.blob()?.model()];
@@ -281,32 +285,64 @@ impl Quantize {
 
     /// A spatial model: Cholesky factors of covariances as integers.
     fn room(&self, model: &SpatialModel<'_>, file: &ModelFile) -> Result<()> {
-        let refuse = |what: &str, place: &str, advice: &str| Err(Error::input(what, place, advice));
+        self.check_signals("a spatial model", model.is_integer())?;
+        let before = file.first(model.byte_len());
+        match self.encoding {
+            Encoding::F32 => self.write_signals("f32", before.to_vec(), before.len()),
+            Encoding::I16 => self.write_signals("i16", Room::of(model).integers(), before.len()),
+            Encoding::I8 => {
+                let what = "8 bits are too few for the factors of a spatial model";
+                Err(Error::input(what, "--encoding i8", "use --encoding i16"))
+            }
+        }
+    }
+
+    /// Sources in one channel.
+    fn spectral(&self, model: &SpectralModel<'_>, file: &ModelFile) -> Result<()> {
+        self.check_signals("a model of spectra", model.is_integer())?;
+        let before = file.first(model.byte_len());
+        match self.encoding {
+            Encoding::F32 => self.write_signals("f32", before.to_vec(), before.len()),
+            Encoding::I16 => {
+                let what = "spectra are floats or bytes";
+                Err(Error::input(
+                    what,
+                    "--encoding i16",
+                    "use --encoding i8, which loses nothing that one hears",
+                ))
+            }
+            Encoding::I8 => {
+                let bytes = Parts::read(model).bytes(spectral::Encoding::I8, model.provenance())?;
+                self.write_signals("i8", bytes, before.len())
+            }
+        }
+    }
+
+    /// What models that only run as streams have nothing to do with.
+    fn check_signals(&self, what: &str, is_integer: bool) -> Result<()> {
         if self.data.is_some() {
+            let what = format!("{what} has no points to compare on");
             let advice = "use `spikelet separate --reference` with both models";
-            return refuse("a spatial model has no points to compare on", "--data", advice);
+            return Err(Error::input(what, "--data", advice));
         }
         if self.fixed_point {
-            return refuse("spatial models are inferred in floats", "--fixed-point", "leave it away");
+            let what = format!("{what} has no such form");
+            return Err(Error::input(what, "--fixed-point", "leave it away"));
         }
         if self.states != ChosenStates::default() {
-            return refuse("a spatial model looks at all states", "--states", "leave the flag away");
+            let what = format!("{what} has no choice of states");
+            return Err(Error::input(what, "--states", "leave the flag away"));
         }
-        if model.is_integer() {
+        if is_integer {
             let (place, advice) = (self.model.display(), "give the model in f32 that it was made from");
             return Err(Error::input("the model has integers already", place, advice));
         }
-        let bytes = match self.encoding {
-            Encoding::F32 => file.first(model.byte_len()).to_vec(),
-            Encoding::I16 => Room::of(model).integers(),
-            Encoding::I8 => {
-                let what = "8 bits are too few for the factors of a spatial model";
-                return refuse(what, "--encoding i8", "use --encoding i16");
-            }
-        };
+        Ok(())
+    }
+
+    fn write_signals(&self, encoding: &'static str, bytes: Vec<u8>, before: usize) -> Result<()> {
         files::write_atomically(&self.out, |writer| writer.write_all(&bytes))?;
-        let encoding = if self.encoding == Encoding::I16 { "i16" } else { "f32" };
-        let (now, before) = (bytes.len(), model.byte_len());
+        let now = bytes.len();
         if self.json {
             let facts = Facts {
                 encoding,

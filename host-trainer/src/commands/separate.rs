@@ -111,7 +111,7 @@ impl Separate {
     }
 }
 
-fn decibels(text: &str) -> Result<f32, String> {
+pub(super) fn decibels(text: &str) -> Result<f32, String> {
     let number = text.parse().ok().filter(|db| (0.0..=100.0).contains(db));
     number.ok_or_else(|| "give a number of dB from 0 to 100".into())
 }

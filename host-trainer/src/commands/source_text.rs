@@ -3,7 +3,7 @@
 //! The text holds bytes rather than words: they mean the same on every compiler and need no cast, and `sizeof` is the
 //! length of the blob. Beside them stand the sizes that memory is reserved with at compile time.
 
-pub(super) mod room;
+pub(super) mod signals;
 
 use super::model_file::{arena_bytes, names, needed};
 use super::output::{counted, printable};

@@ -90,7 +90,7 @@ pub(super) struct Train {
     #[arg(long, value_name = "PIXELS", default_value_t = 1, requires = "patch", value_parser = clap::value_parser!(u32).range(1..))]
     step: u32,
     /// Points: .npy (N x D), .npz (or FILE.npz:NAME), .csv (a row each), .wav (a sample of all channels each, or --frame or --transform) or .png (--patch);
-    /// several are joined
+    /// several are joined; with --transform spectrum also folders of recordings
     #[arg(value_name = "DATA", required = true)]
     data: Vec<PathBuf>,
     /// Model to write

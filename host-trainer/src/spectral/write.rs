@@ -7,10 +7,17 @@ use crate::{Error, Result};
 use spikelet::SpectralModel;
 use spikelet::blob::SPECTRAL;
 use spikelet::frame::{Form, Frame};
-use spikelet::spectral::{Band, MASK_BASE, MASK_STEP, MOST_SOURCES, mask_len};
+use spikelet::spectral::{Band, MASK_BASE, MASK_STEP, MOST_LATENTS, MOST_SOURCES, mask_len};
 
 /// Levels of the first source relative to the others that are tracked, in dB.
 const LEVELS: [f64; 5] = [-10.0, -5.0, 0.0, 5.0, 10.0];
+/// The largest number of spectra in bytes. Frames are divided by the gains of a group, down to -3 dB, and bytes must have room for that.
+const LOUDEST: f32 = 190.0;
+/// Latents below this part of a source's mean power are pauses, as in the core.
+const PAUSE: f64 = 0.01;
+/// How often a source that never pauses in its recordings is off, and with which probability it stays off, of 255.
+const OFTEN_OFF: f32 = 0.1;
+const STAYS_OFF: u8 = 230;
 /// lambda.
 const PERSISTENCE: f32 = 0.5;
 
@@ -66,6 +73,8 @@ pub struct Parts {
     pub next: Vec<u8>,
     /// R.
     pub successors: usize,
+    /// Rates of frames of usual sound, and the scores that these exceed; empty where that was not measured.
+    pub normal: Vec<[f32; 2]>,
 }
 
 impl Parts {
@@ -90,6 +99,7 @@ impl Parts {
             prior: learned.mixture.prior.iter().map(|&p| p as f32).collect(),
             next,
             successors,
+            normal: Vec::new(),
         }
     }
 
@@ -118,6 +128,7 @@ impl Parts {
             prior: model.priors().to_vec(),
             next: model.transitions().to_vec(),
             successors: model.successors(),
+            normal: model.normal().as_chunks().0.to_vec(),
         }
     }
 
@@ -127,13 +138,44 @@ impl Parts {
         of(self) == of(other) && self.bands == other.bands
     }
 
-    /// One model of all sources, with their names, and five levels to track. Each of `all` is like the first.
+    /// Whether one of the latents of a single source is a pause: far below the others, as a device sees it.
+    fn has_pause(&self) -> bool {
+        let width = self.masks.len() / self.prior.len().max(1);
+        let power = |row: &[u8]| row.iter().map(|&code| 10f64.powf(MASK_STEP * f64::from(code))).sum::<f64>();
+        let powers: Vec<f64> = self.masks.chunks_exact(width.max(1)).map(power).collect();
+        let mean: f64 = powers.iter().zip(&self.prior).map(|(power, &p)| power * f64::from(p)).sum();
+        powers.iter().any(|power| *power < PAUSE * mean)
+    }
+
+    /// A single source that may be off: one more latent, silence, where there is none and room for it.
+    fn with_pause(&self) -> Self {
+        let (latents, mut parts) = (self.prior.len(), self.clone());
+        if self.has_pause() || latents >= MOST_LATENTS {
+            return parts;
+        }
+        let (dims, width) = (self.bands.len(), self.masks.len() / latents.max(1));
+        parts.rows.extend(std::iter::repeat_n(0.0, dims));
+        parts.masks.extend(std::iter::repeat_n(0, width));
+        parts.prior.iter_mut().for_each(|p| *p *= 1.0 - OFTEN_OFF);
+        parts.prior.push(OFTEN_OFF);
+        let mut stays = vec![0; 2 * self.successors];
+        if let [to, probability, ..] = stays.as_mut_slice() {
+            (*to, *probability) = (latents as u8, STAYS_OFF);
+        }
+        parts.next.extend(stays);
+        parts.sources = self.sources.iter().map(|&(_, sigma, level)| (latents + 1, sigma, level)).collect();
+        parts
+    }
+
+    /// One model of all sources, with their names, and five levels to track. Each of `all` is like the first. A source that never pauses in its recordings
+    /// gets one more latent for when it is not there.
     pub fn merge(all: &[Self], names: Vec<String>) -> Result<Self> {
+        let all: Vec<Self> = all.iter().map(Self::with_pause).collect();
         let mut merged = all[0].clone();
         let successors = all.iter().map(|parts| parts.successors).max().unwrap_or(0);
         (merged.sources, merged.rows, merged.masks) = (Vec::new(), Vec::new(), Vec::new());
         (merged.prior, merged.next) = (Vec::new(), Vec::new());
-        for parts in all {
+        for parts in &all {
             merged.sources.extend(&parts.sources);
             merged.rows.extend(&parts.rows);
             merged.masks.extend(&parts.masks);
@@ -149,6 +191,8 @@ impl Parts {
             let what = format!("{} sources, at most {MOST_SOURCES} are told apart", merged.sources.len());
             return Err(Error::input(what, "the models", "merge fewer"));
         }
+        // What is usual alone is not what is usual together.
+        merged.normal = Vec::new();
         merged.successors = successors;
         merged.gains = gains(merged.sources.len(), &LEVELS);
         merged.names = names;
@@ -162,7 +206,7 @@ impl Parts {
         let (code, scale, rows) = match encoding {
             Encoding::F32 => (0, 0.0, floats(&self.rows)),
             Encoding::I8 => {
-                let scale = (most / 255.0).clamp(1e-6, 1.0);
+                let scale = (most / LOUDEST).clamp(1e-6, 1.0);
                 (2, scale, self.rows.iter().map(|w| (w / scale).round() as u8).collect())
             }
         };
@@ -192,6 +236,9 @@ impl Parts {
             let numbers = (0..).zip(&self.sources).flat_map(|(g, source)| vec![g; source.0]).collect();
             let groups = Grouping { names: self.names.clone(), numbers };
             sections.push((b"grps", groups.section()?));
+        }
+        if !self.normal.is_empty() {
+            sections.push((b"norm", floats(self.normal.as_flattened())));
         }
         sections.push((b"prov", provenance.as_bytes().to_vec()));
         let header = Header {

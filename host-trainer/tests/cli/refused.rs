@@ -335,7 +335,10 @@ fn files_that_do_not_fit_are_refused() {
         ("inspect sound.spk --data mono.wav".into(), "1 channel where there should be 2: mono.wav"),
         ("inspect room.spk --engine gibbs".into(), "run in one way only"),
         ("quantize room.spk --encoding i8 --out new.spk".into(), "use --encoding i16"),
-        ("quantize room.spk --encoding i16 --states adaptive --out new.spk".into(), "looks at all states"),
+        (
+            "quantize room.spk --encoding i16 --states adaptive --out new.spk".into(),
+            "has no choice of states",
+        ),
         ("quantize sound.spk --encoding i8 --out sound.spk".into(), "would replace a file it is made from"),
         ("merge windows.spk windows.spk --out new.spk".into(), "two sources are called windows: --names"),
         ("merge windows.spk windows.spk --names a,a --out new.spk".into(), "two sources are called a"),

@@ -116,7 +116,7 @@ fn what_cannot_be_meant_is_refused() {
         ("merge low.spk low.spk --names a,b --selected 3 --out x.spk", "leave them away"),
         ("merge other.spk other.spk --names a,b --encoding i8 --out x.spk", "use `spikelet quantize`"),
         ("separate low.spk mix.wav --out-dir x", "one source only"),
-        ("infer low.spk mix.wav --out-dir x", "use `spikelet separate`"),
+        ("infer low.spk stereo.wav --out-dir x", "one channel"),
         ("separate other.spk stereo.wav --out-dir x --reduction 10", "no masks"),
     ] {
         desk.refused(line, what);
@@ -128,4 +128,106 @@ fn what_cannot_be_meant_is_refused() {
     let output = desk.run(&["separate", "two.spk", "fast.wav", "--out-dir", "fast"]);
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && text.contains("the model was trained at 8000: resample"), "{text}");
+}
+
+/// From two models to a header, a table of events and thresholds.
+#[test]
+fn a_model_of_one_channel_goes_all_the_way() {
+    let desk = desk();
+    fs::create_dir(desk.path("voices")).unwrap();
+    for name in ["low.wav", "a.wav"] {
+        fs::copy(desk.path(name), desk.path(&format!("voices/{name}"))).unwrap();
+    }
+    fs::write(desk.path("voices/notes.txt"), "not a recording").unwrap();
+    desk.good(&format!("{TRAIN} voices --out low.spk"));
+    desk.good(&format!("{TRAIN} high.wav --out high.spk"));
+    desk.good("merge low.spk high.spk --names low,high --out both.spk");
+    desk.good("quantize both.spk --encoding i8 --out small.spk");
+    let text = desk.good("inspect small.spk");
+    for line in [
+        "sources            low (11 latents), high (",
+        "levels tracked     5",
+        "on a device        about ",
+        "i8",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let facts: serde_json::Value = serde_json::from_str(&desk.good("inspect both.spk --json")).unwrap();
+    assert_eq!((&facts["kind"], &facts["m4f_load"]), (&"spectral".into(), &serde_json::Value::Null));
+    let text = desk.good("export small.spk --format c --out model.h");
+    assert!(text.contains("features spectral"), "{text}");
+    let header = fs::read_to_string(desk.path("model.h")).unwrap();
+    for line in [
+        "#define MODEL_STREAM_SIZE ",
+        "#define MODEL_SOURCES 2 ",
+        "#define MODEL_HOP 128 ",
+        "Kind spectral: 2 sources",
+    ] {
+        assert!(header.contains(line), "{line}");
+    }
+    desk.good("export small.spk --format rust --out model.rs");
+
+    let text = desk.good("denoise small.spk mix.wav clean.wav --reference a.wav --reduction 100");
+    assert!(text.starts_with("clean.wav: low; SI-SDR "), "{text}");
+    desk.good("separate small.spk mix.wav --out-dir out");
+    let read = |name: &str| Points::read(desk.path(name)).unwrap().values;
+    let close = |x: &f64, y: &f64| (x - y).abs() < 1e-4;
+    assert!(read("clean.wav").iter().zip(&read("out/low.wav")).all(|(x, y)| close(x, y)));
+    desk.good("denoise small.spk mix.wav high-only.wav --keep high");
+
+    // Half a second of each, then both: the table says which.
+    let (a, b) = (read("a.wav"), read("b.wav"));
+    let turns: Vec<f32> = (0..SAMPLES)
+        .map(|t| {
+            let (low, high) = [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.0, 0.0)][t / 4000 % 4];
+            (low * a[t] + high * b[t]) as f32
+        })
+        .collect();
+    wav(&desk, "turns.wav", 1, 8000, &turns);
+    let text = desk.good("infer small.spk turns.wav --out-dir events");
+    assert!(text.contains("low ") && text.contains(" of the frames"), "{text}");
+    let table = fs::read_to_string(desk.path("events/events.csv")).unwrap();
+    assert!(table.starts_with("seconds,\"low\",\"high\",score\n"), "{table}");
+    let (mut right, mut count) = (0, 0);
+    for line in table.lines().skip(1) {
+        let row: Vec<f64> = line.split(',').map(|x| x.parse().unwrap()).collect();
+        // Not where one turn ends and the next begins.
+        let (turn, place) = ((row[0] / 0.5) as usize % 4, row[0] % 0.5);
+        if (0.1..0.4).contains(&place) {
+            let truth = [turn == 0 || turn == 2, turn == 1 || turn == 2];
+            right += usize::from(row[1] > 0.5) ^ usize::from(!truth[0]);
+            right += usize::from(row[2] > 0.5) ^ usize::from(!truth[1]);
+            count += 2;
+        }
+    }
+    assert!(right * 10 > count * 9, "{right} of {count}");
+
+    // Usual sound of one source; thresholds hold for more of it, and another sound is above.
+    let text = desk.good("eval low.spk a.wav --calibrate low.wav --out alarm.spk");
+    assert!(
+        text.contains("promised") && text.contains("alarm.spk: the model with these thresholds"),
+        "{text}"
+    );
+    let text = desk.good("eval alarm.spk b.wav --json");
+    let facts: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(facts["rates"][2]["observed"].as_f64() > Some(0.9), "{text}");
+    assert!(desk.good("infer alarm.spk b.wav --out-dir alarms").contains("source 0"));
+    assert!(desk.good("inspect alarm.spk").contains("known for rates of false alarms down to 0.1"));
+
+    fs::create_dir(desk.path("empty")).unwrap();
+    wav(&desk, "brief.wav", 1, 8000, &turns[..800]);
+    for (line, what) in [
+        (format!("{TRAIN} empty --out x.spk"), "no recording in the folder"),
+        ("quantize both.spk --encoding i16 --out x.spk".into(), "use --encoding i8"),
+        ("quantize small.spk --encoding i8 --out x.spk".into(), "integers already"),
+        ("denoise small.spk mix.wav x.wav --keep middle".into(), "but low, high"),
+        ("denoise low.spk mix.wav x.wav".into(), "one source only"),
+        ("eval low.spk a.wav --calibrate brief.wav --out x.spk".into(), "too few"),
+        ("eval low.spk a.wav --calibrate low.wav --out low.spk".into(), "low.spk"),
+        ("eval low.spk a.wav --truth low.wav".into(), "no points to compare"),
+        ("eval low.spk brief.wav --calibrate low.wav".into(), "--out"),
+    ] {
+        let text = bad(&desk, &line);
+        assert!(text.starts_with("error: ") && text.contains(what), "{line}: {text}");
+    }
 }

@@ -112,8 +112,11 @@ fn measure(recording: &Recording) -> Result<(), i32> {
     // SAFETY: pointers and lengths belong together, and nothing but the state uses MEMORY.
     unsafe {
         match spk_inspect(blob, blob_len, &mut info) {
-            // Of a spatial model the header tells.
-            ERR_BLOB_STREAM => info.dims = recording.blob.get(24).copied().unwrap_or_default().into(),
+            // The header tells: of kind 8, one channel, else as many microphones as dimensions.
+            ERR_BLOB_STREAM => {
+                let at = |offset: usize| recording.blob.get(offset).copied().unwrap_or_default();
+                info.dims = if at(16) == 8 { 1 } else { at(24).into() };
+            }
             status => ok(status)?,
         }
         if let Some(sampling) = sampling(recording) {

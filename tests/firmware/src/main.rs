@@ -4,7 +4,7 @@
 //! name samples projection selection posterior total worst blob-bytes
 //! ```
 //!
-//! A spatial model is a stream: `name hops hop rate mean worst blob-bytes`, of a hop.
+//! A model of a room or of one channel is a stream: `name hops hop rate mean worst blob-bytes`, of a hop.
 //!
 //! Instructions are means over the samples, `worst` is the most expensive sample's total. With the feature `each` there is a line for
 //! each sample instead: `name number projection selection posterior`; a model with a frame is a stream there, with a line for each
@@ -20,9 +20,10 @@ use core::ffi::CStr;
 use settings::sampling;
 use spikelet::frame::Form;
 use spikelet::mdct::Mdct;
-use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind, SpatialModel, SpatialStream, Start, Stream};
+use spikelet::{Blob, Detail, Engine, Gibbs, Inference, Kind, Start, Stream};
 use spikelet_firmware::board::{entry, exit, print, print_value};
 use spikelet_firmware::recording::{RECORDINGS, Recording};
+use spikelet_firmware::signals::Signals;
 use timer::{Clock, now};
 
 /// The smallest core has no room for rooms of full size.
@@ -30,7 +31,7 @@ const ARENA_LEN: usize = if cfg!(timer = "nrf51") { 2048 } else { 11_000 };
 const MAX_DIMS: usize = 64;
 const MAX_BLOCK: usize = 384;
 /// Of all channels or sources.
-const MAX_ROOM: usize = 768;
+const MAX_SIGNALS: usize = 768;
 
 static mut ARENA: [f32; ARENA_LEN] = [0.0; ARENA_LEN];
 
@@ -57,8 +58,8 @@ fn main() -> ! {
 }
 
 fn measure(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<(), &'static CStr> {
-    if SpatialModel::is_one(recording.blob) {
-        return measure_room(recording, arena, clock);
+    if Signals::is_one(recording.blob) {
+        return measure_signals(recording, arena, clock);
     }
     let mut buffer = [0.0; MAX_DIMS];
     let blob = Blob::parse(recording.blob).map_err(|_| c"blob refused")?;
@@ -173,16 +174,14 @@ fn measure_transform(
 }
 
 #[inline(never)] // its buffers would be on everyone's stack
-fn measure_room(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<(), &'static CStr> {
-    let model = SpatialModel::parse(recording.blob).map_err(|_| c"blob refused")?;
-    let needed = SpatialStream::memory_len(&model);
-    if cfg!(feature = "each") && needed > arena.len() {
+fn measure_signals(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<(), &'static CStr> {
+    if cfg!(feature = "each") && Signals::memory_len(recording.blob)? > arena.len() {
         return Ok(()); // of those that are tried, some are too large for the smallest core
     }
-    let mut stream = SpatialStream::new(model, arena).map_err(|_| c"ARENA_LEN is too small")?;
-    let (mut input, mut output) = ([0.0; MAX_ROOM], [0.0; MAX_ROOM]);
-    let input = input.get_mut(..stream.hop() * stream.channels()).ok_or(c"MAX_ROOM is too small")?;
-    let output = output.get_mut(..stream.hop() * stream.groups()).ok_or(c"MAX_ROOM is too small")?;
+    let mut stream = Signals::new(recording.blob, arena)?;
+    let (mut input, mut output) = ([0.0; MAX_SIGNALS], [0.0; MAX_SIGNALS]);
+    let input = input.get_mut(..stream.hop() * stream.channels()).ok_or(c"MAX_SIGNALS is too small")?;
+    let output = output.get_mut(..stream.hop() * stream.groups()).ok_or(c"MAX_SIGNALS is too small")?;
     let (mut sum, mut worst) = (0, 0);
     let hops = recording.count(input.len());
     for n in 0..hops {

@@ -96,3 +96,43 @@ fn rattle(rng: &mut Rng) -> Vec<f64> {
         (TAU * 1200.0 * t).cos() * (-t / 0.000_75).exp()
     })
 }
+
+/// Vowels of a voice of some pitch in Hz, one after the other, with pauses.
+pub(super) fn voice(len: usize, pitch: f64, rng: &mut Rng) -> Vec<f64> {
+    /// Resonances in Hz.
+    const VOWELS: [[f64; 3]; 5] = [
+        [730.0, 1090.0, 2440.0],
+        [530.0, 1840.0, 2480.0],
+        [270.0, 2290.0, 3010.0],
+        [570.0, 840.0, 2410.0],
+        [300.0, 870.0, 2240.0],
+    ];
+    let rate = f64::from(RATE);
+    // Longer mouths have lower resonances.
+    let size = 0.85 + 0.25 * (pitch - 95.0) / 105.0;
+    let (mut vowel, mut left, mut loud, mut phase) = (VOWELS[0], 0usize, 0.0, 0.0);
+    let (mut states, mut envelope) = ([[0.0f64; 2]; 3], 0.0);
+    (0..len)
+        .map(|_| {
+            if left == 0 {
+                left = (rate * (0.1 + 0.2 * rng.uniform::<f64>())) as usize;
+                vowel = VOWELS[(5.0 * rng.uniform::<f64>()) as usize % 5];
+                loud = if rng.uniform::<f64>() < 0.2 { 0.0 } else { 0.6 + 0.8 * rng.uniform::<f64>() };
+            }
+            left -= 1;
+            envelope += (loud - envelope) * 0.004;
+            phase += pitch * (1.0 + 0.15 * (left as f64 / rate - 0.1)) / rate;
+            let pulse = if phase >= 1.0 { 1.0 } else { 0.0 };
+            phase %= 1.0;
+            let source = pulse + 0.02 * rng.normal::<f64>();
+            let mut sum = 0.0;
+            for ((state, resonance), gain) in states.iter_mut().zip(vowel).zip([1.0, 0.6, 0.3]) {
+                let (angle, radius) = (TAU * resonance * size / rate, 0.97f64);
+                let y = source + 2.0 * radius * angle.cos() * state[0] - radius * radius * state[1];
+                *state = [y, state[0]];
+                sum += gain * y;
+            }
+            0.06 * envelope * sum
+        })
+        .collect()
+}

@@ -4,13 +4,14 @@ use super::Train;
 use super::outputs::Outputs;
 use crate::commands::output::{Progress, counted, print, warn};
 use crate::data::Points;
-use crate::files::Staged;
+use crate::files::{Staged, ending};
 use crate::parameters::ModelKind;
 use crate::spectral::{Encoding, Geometry, Learned, Parts, Settings, learn};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 use spikelet::spectral::MOST_LATENTS;
 use std::io::Write as _;
+use std::path::PathBuf;
 
 impl Train {
     /// Learns one source and writes it, where the flags ask for spectra.
@@ -82,7 +83,7 @@ impl Train {
     /// All files, each of one channel and of one rate.
     fn recordings(&self) -> Result<(Vec<Vec<f64>>, u32)> {
         let (mut recordings, mut first) = (Vec::new(), None);
-        for path in &self.data {
+        for path in &expanded(&self.data)? {
             let points = Points::read(path)?;
             let Some(rate) = points.rate else {
                 let what = "spectra are made of recordings";
@@ -109,6 +110,32 @@ impl Train {
         }
         Ok((recordings, first.unwrap_or(8000)))
     }
+}
+
+/// Files as they are; of a folder all recordings in it, in the order of their names.
+fn expanded(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let fail = |cause| Error::reading(path, &cause);
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(fail)? {
+            let file = entry.map_err(fail)?.path();
+            if matches!(ending(&file).as_deref(), Some("wav" | "wave")) && file.is_file() {
+                found.push(file);
+            }
+        }
+        if found.is_empty() {
+            let advice = "give recordings, or a folder with .wav files in it";
+            return Err(Error::input("there is no recording in the folder", path.display(), advice));
+        }
+        found.sort();
+        files.extend(found);
+    }
+    Ok(files)
 }
 
 /// Whether frames follow each other every half of their length.
