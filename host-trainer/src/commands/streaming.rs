@@ -63,7 +63,7 @@ fn room(model: SpatialModel<'_>, name: &Path, recording: &Path) -> Result<Separa
 }
 
 /// By a model of sources in one channel, each channel of the recording by itself.
-fn channels(
+pub(super) fn channels(
     model: SpectralModel<'_>,
     name: &Path,
     recording: &Path,
