@@ -104,27 +104,25 @@ record! {
         seen,
         /// Its entry of S with the candidate whose flip leads to the state that is looked at.
         beside,
-        /// Of its flip: the change of the log joint but for determinants, their factor squared, the step u, 1 / S_ii.
+        /// Maximal causes: the change of the log joint by its flip.
         exponent,
-        ratio,
-        value,
-        inverse,
-        /// Its coefficient and the variance of that: in the state if it is on there, after its flip if it is not.
+        /// Where it is on: its coefficient and the variance of that.
         x,
         variance,
         /// The weight w of the state that the flip leads to, or zero if that is not counted; w u, and w (1 / S_ii + u^2).
         weight,
         push,
         spread,
-        /// Weights of the states that have it on, and off; and of those that differ from the reference in it.
-        on,
-        off,
+        /// Weights of the states that differ from the reference in it.
         apart,
         /// Its coefficient in the reference state, zero where it is off: sums are about it, so that nothing large cancels.
         reference,
         /// Sums over the states that have it on of x - reference and of its square.
         first,
         square,
+        /// Of draws: how many have it on, and off.
+        on,
+        off,
     }
 }
 

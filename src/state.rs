@@ -21,8 +21,9 @@ pub struct State<T> {
     pub(crate) number: u64,
     /// Where the tableau in memory is.
     pub(crate) joint: Joint<T>,
-    /// Which candidates are on in it, one bit each.
+    /// Which candidates are on in it, one bit each, and how many.
     pub(crate) on: u64,
+    pub(crate) count: usize,
     /// Adaptive states: how many were expanded.
     pub(crate) expanded: u16,
     /// Zero, unless a result is not finite.
@@ -44,6 +45,7 @@ impl<T: Real> Default for State<T> {
             number: 0,
             joint: Joint::new(zero),
             on: 0,
+            count: 0,
             expanded: 0,
             sound: zero,
             is_fixed: false,
@@ -53,7 +55,7 @@ impl<T: Real> Default for State<T> {
 
 /// The tableau over memory, as the state says it is.
 macro_rules! tableau {
-    ($model:expr, $memory:expr, $latents:expr, $energy:expr, $joint:expr, $on:expr) => {
+    ($model:expr, $memory:expr, $latents:expr, $energy:expr, $joint:expr, ($on:expr, $count:expr)) => {
         $crate::states::tableau::Tableau {
             model: $model,
             sample: $memory.sample,
@@ -67,7 +69,7 @@ macro_rules! tableau {
             is_loud: $crate::states::tableau::is_loud($energy),
             needs_words: $crate::states::tableau::needs_words($energy),
             on: $on,
-            count: u64::count_ones($on) as usize,
+            count: $count,
             glance: None,
         }
     };

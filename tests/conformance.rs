@@ -50,7 +50,7 @@ fn settings(kind: Kind) -> Gibbs {
 /// are on or off, added up or the strongest alone, and the samplers. Then dictionaries of integers, as their names say, one without
 /// negative numbers, the first shape again with ordinary samples only, and one with more states than factors are kept of. At last
 /// two that are inferred in integers; the second has samples that are too loud for that.
-const RECIPES: [Recipe; 16] = [
+const RECIPES: [Recipe; 17] = [
     Recipe { kind: ModelKind::Gsc, name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 6 },
     Recipe { kind: ModelKind::Gsc, name: "d16h32", dims: 16, latents: 32, selected: 14, max_active: 8 },
     Recipe { kind: ModelKind::Gsc, name: "d64h256", dims: 64, latents: 256, selected: 14, max_active: 8 },
@@ -81,6 +81,7 @@ const RECIPES: [Recipe; 16] = [
     },
     Recipe { kind: ModelKind::Gsc, name: "fixed-d16h32", dims: 16, latents: 32, selected: 14, max_active: 8 },
     Recipe { kind: ModelKind::Gsc, name: "fixed-d4h6", dims: 4, latents: 6, selected: 6, max_active: 6 },
+    Recipe { kind: ModelKind::Gsc, name: "i16-d64h256", dims: 64, latents: 256, selected: 14, max_active: 8 },
 ];
 
 impl Recipe {

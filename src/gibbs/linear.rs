@@ -66,6 +66,9 @@ impl<'x, 't, T: Real> Linear<'x, 't, T> {
             }
         }
         tableau.mark();
+        for candidate in tableau.candidates.iter_mut() {
+            (candidate.on, candidate.off) = (T::ZERO, T::ZERO);
+        }
         let latents = tableau.latents.clone();
         let members = tableau.count;
         let mut linear =

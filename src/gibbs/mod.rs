@@ -101,7 +101,7 @@ fn linear<T: Real>(
     state: &mut State<T>,
     visit: &mut dyn FnMut(Draw<'_, T>),
 ) {
-    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0);
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, (0, 0));
     let energy = state.energy;
     tableau.begin(memory.projection, energy);
     let (n, max_active) = (tableau.len(), usize::from(settings.max_active));

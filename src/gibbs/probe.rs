@@ -62,7 +62,7 @@ pub(crate) fn conditional<T: Real>(
         return Ok(tell(given, points, below, |x| step(x, given.mean)));
     }
     let origin = Joint::new(T::ZERO);
-    let mut tableau = tableau!(model, memory, &mut latents, T::ZERO, origin, 0);
+    let mut tableau = tableau!(model, memory, &mut latents, T::ZERO, origin, (0, 0));
     tableau.begin(memory.projection, T::ZERO);
     let links = records_mut(memory.links);
     let mut sampler = Linear::new(&mut tableau, memory.gram, links, memory.projection, (T::ZERO, 0));

@@ -70,7 +70,8 @@ impl<'x, T: Real> Tally<'x, T> {
             values.fill(T::ZERO);
         }
         for (&latent, candidate) in latents.iter().zip(candidates) {
-            let (h, found) = (usize::from(latent), marginal(candidate, has_slab, scale));
+            let (h, found) =
+                (usize::from(latent), marginal(candidate, (candidate.on, candidate.off), has_slab, scale));
             set(activity, h, found.activity);
             set(mean, h, found.mean);
             set(variance, h, found.variance);

@@ -268,6 +268,7 @@ impl<'m, T: Real> Inference<'m, T> {
     }
 
     /// Third stage: the posterior over the kept states.
+    #[inline(always)]
     pub fn posterior(&mut self) -> Result<Estimate<'_, T>, Error> {
         self.draw(|_| {})
     }
@@ -321,6 +322,7 @@ impl<'m, T: Real> Inference<'m, T> {
     }
 
     /// The results of the last sample.
+    #[inline(always)]
     pub fn estimate(&self) -> Estimate<'_, T> {
         let (memory, state) = (&self.memory, self.state.view());
         let n = state.latents.len();

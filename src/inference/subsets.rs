@@ -27,28 +27,27 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
 #[inline(never)]
 fn by_walk<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
     let energy = state.energy;
-    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0);
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, (0, 0));
     tableau.begin(memory.projection, energy);
     tableau.settle(model.shape.max_active);
+    let mut sums = Sums::new(memory.second, &mut state.map, memory.map_values);
     // A loud sample whose best state turns out to be another than the reference is looked at again from there.
-    let mut pass = 1;
-    let mut sums = loop {
-        tableau.mark();
+    for pass in 1..=PASSES {
+        tableau.mark_anew();
         let reference = tableau.on;
-        let mut sums = Sums::new(tableau.joint, reference, memory.second, &mut state.map, memory.map_values);
+        sums.begin(tableau.joint, reference);
         walk(&mut tableau, memory.levels, &mut |tableau, is_reference, children| {
             sums.expand(tableau, is_reference, children);
         });
-        let best = sums.settle(tableau.candidates);
+        let best = sums.best();
         tableau.go_to(best);
-        if !tableau.may_refine() || pass == PASSES || !tableau.is_apart(reference) {
-            break sums;
+        if pass == PASSES || !tableau.may_refine() || !tableau.is_apart(reference) {
+            break;
         }
-        pass += 1;
         tableau.begin(memory.projection, energy);
         tableau.go_to(best);
         tableau.refine();
-    };
+    }
     sums.note(&tableau);
     let family = tableau.family();
     let Tableau { latents, candidates, .. } = tableau;
@@ -102,7 +101,7 @@ macro_rules! tabled {
 #[inline(never)]
 fn by_table<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
     let (energy, Some(table)) = (state.energy, model.table) else { return };
-    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0);
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, (0, 0));
     let base = refer(&mut tableau, memory.gram, memory.projection, energy);
     let family = tableau.family();
     let mut tabled = tabled!(model, table, memory, tableau);
@@ -115,7 +114,9 @@ fn by_table<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &m
     }
     sort(&mut reference, tabled.latents);
     let anchor = Joint { exponent: tabled.evaluate(&reference), ..Joint::new(base) };
-    let mut sums = Sums::new(anchor, 0, memory.second, &mut state.map, memory.map_values);
+    let is_on = |mask: u64, &i: &u16| mask | 1 << (i % 64);
+    let mut sums = Sums::new(memory.second, &mut state.map, memory.map_values);
+    sums.begin(anchor, reference.iter().fold(0, is_on));
     let Memory { pull, pull_second, pull_of_state, solved, .. } = memory;
     let mut pulls = Pulls { first: pull, second: pull_second, of_state: pull_of_state, solved };
     let has_pulls = DETAIL && !pulls.first.is_empty();
@@ -171,7 +172,7 @@ pub(super) fn each_state<T: Real, const MAXIMAL: bool>(
     // The memory of candidates then has none of floats.
     let was_fixed = state.is_fixed;
     // What was reported is not to be lost.
-    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, 0);
+    let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, (0, 0));
     if let Some(table) = model.table.filter(|_| !MAXIMAL && model.shape.states == States::Table) {
         let base = refer(&mut tableau, memory.gram, memory.projection, energy);
         let mut tabled = tabled!(model, table, memory, tableau);
@@ -206,8 +207,7 @@ pub(super) fn each_state<T: Real, const MAXIMAL: bool>(
                 if flip.is_some_and(|i| children >> (i % 64) & 1 == 0) {
                     continue;
                 }
-                let flipped = flip.and_then(|i| tableau.candidates.get(i));
-                let change = flipped.map_or(T::ZERO, |flip| flip.exponent + T::HALF * flip.ratio.ln());
+                let change = flip.map_or(T::ZERO, |i| tableau.change(i));
                 path.clear();
                 for i in (0..tableau.len()).filter(|&i| tableau.is_on(i) != (flip == Some(i))) {
                     let _ = path.push(tableau.latent(i) as u16); // no more than may be on

@@ -10,6 +10,8 @@
 //! Everything else asks a kind for its [`Spec`], or matches on [`Kind`] without a default arm, so that the compiler lists what a
 //! new kind lacks.
 
+use crate::numeric::math::Real;
+
 pub(crate) mod binary;
 pub(crate) mod gsc;
 pub(crate) mod mca;
@@ -194,4 +196,9 @@ pub(crate) struct Flip<T> {
     pub value: T,
     /// One over the pivot: the variance of the coefficient of a latent that turns on, minus the precision of one that turns off.
     pub inverse: T,
+}
+
+impl<T: Real> Flip<T> {
+    /// Nothing changes.
+    pub const NONE: Self = Self { exponent: T::ZERO, ratio: T::ONE, value: T::ZERO, inverse: T::ONE };
 }

@@ -6,7 +6,7 @@ use crate::features::DETAIL;
 use crate::kinds::Family;
 use crate::memory::Candidate;
 use crate::numeric::math::Real;
-use crate::numeric::slices::{exchange, set, span};
+use crate::numeric::slices::{exchange, span};
 use crate::states::tableau::Latents;
 
 /// Where results go. (H each)
@@ -20,7 +20,7 @@ impl<T: Real> Sums<'_, T> {
     /// What the sums say about the candidates; the best state in ascending order. Returns zero, or what is not where a result is
     /// not finite.
     pub fn conclude(
-        self,
+        &mut self,
         latents: &Latents,
         candidates: &[Candidate<T>],
         family: Family,
@@ -31,12 +31,18 @@ impl<T: Real> Sums<'_, T> {
         let scale = self.scale();
         // Zero times what is not finite is not zero.
         let mut sound = scale * T::ZERO;
+        let mut reference = self.reference;
         for (&latent, candidate) in latents.iter().zip(candidates) {
             let h = usize::from(latent);
-            let marginal = marginal(candidate, family == Family::Slab, scale);
-            set(activity, h, marginal.activity);
-            set(mean, h, marginal.mean);
-            set(variance, h, marginal.variance);
+            let (apart, others) = (candidate.apart, self.total - candidate.apart);
+            let (on, off) = if reference & 1 != 0 { (others, apart) } else { (apart, others) };
+            reference >>= 1;
+            let marginal = marginal(candidate, (on, off), family == Family::Slab, scale);
+            if let (Some(activity), Some(mean), Some(variance)) =
+                (activity.get_mut(h), mean.get_mut(h), variance.get_mut(h))
+            {
+                (*activity, *mean, *variance) = (marginal.activity, marginal.mean, marginal.variance);
+            }
             sound += (marginal.mean + marginal.variance) * T::ZERO;
         }
         if DETAIL {
@@ -64,10 +70,15 @@ pub(crate) struct Marginal<T> {
     pub variance: T,
 }
 
-/// From sums; `scale` is one over that of all weights.
+/// From sums, and those of the states that have it on and off; `scale` is one over that of all weights.
 #[inline(always)]
-pub(crate) fn marginal<T: Real>(candidate: &Candidate<T>, has_slab: bool, scale: T) -> Marginal<T> {
-    let (activity, off) = (candidate.on * scale, candidate.off * scale);
+pub(crate) fn marginal<T: Real>(
+    candidate: &Candidate<T>,
+    (on, off): (T, T),
+    has_slab: bool,
+    scale: T,
+) -> Marginal<T> {
+    let (activity, off) = (on * scale, off * scale);
     if !has_slab {
         return Marginal { activity, mean: activity, variance: activity * off };
     }

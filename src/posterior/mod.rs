@@ -19,6 +19,7 @@
 //!
 //! Work: 3 |A| multiply-adds for each neighbour; (|A| + 1)^2 with second moments.
 
+mod expand;
 mod marginals;
 mod outside;
 mod pulls;
@@ -31,11 +32,9 @@ use second::add_both;
 
 use crate::counts::Count;
 use crate::features::DETAIL;
-use crate::kinds::Family;
 use crate::memory::Candidate;
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, lower_row, set};
-use crate::states::search::Found;
 use crate::states::tableau::{Joint, Latents, Path, Tableau, ones};
 
 /// Sums over the states so far, relative to the weight of the reference; by candidate they are in [`Candidate`].
@@ -58,30 +57,30 @@ pub(crate) struct Sums<'x, T> {
 }
 
 impl<'x, T: Real> Sums<'x, T> {
-    /// Begins with weights relative to this log joint, that of the reference, which the candidates know ([`Tableau::mark`]).
-    pub fn new(
-        anchor: Joint<T>,
-        reference: u64,
-        second: &'x mut [T],
-        map: &'x mut Path,
-        map_values: &'x mut [T],
-    ) -> Self {
-        map.clear();
-        if DETAIL {
-            second.fill(T::ZERO);
-        }
-        let (zero, floor) = (T::ZERO, T::NEGLIGIBLE);
+    /// Nothing yet: see [`Sums::begin`].
+    pub fn new(second: &'x mut [T], map: &'x mut Path, map_values: &'x mut [T]) -> Self {
+        let (zero, anchor) = (T::ZERO, Joint::new(T::ZERO));
         Self {
             anchor,
-            floor,
+            floor: T::NEGLIGIBLE,
             total: zero,
             best_weight: zero,
             reference_weight: zero,
-            reference,
-            best: reference,
+            reference: 0,
+            best: 0,
             map,
             map_values,
             second,
+        }
+    }
+
+    /// Begins with weights relative to this log joint, that of the reference, which the candidates know ([`Tableau::mark`]).
+    pub fn begin(&mut self, anchor: Joint<T>, reference: u64) {
+        (self.anchor, self.reference, self.best) = (anchor, reference, reference);
+        (self.total, self.best_weight, self.reference_weight) = (T::ZERO, T::ZERO, T::ZERO);
+        self.map.clear();
+        if DETAIL {
+            self.second.fill(T::ZERO);
         }
     }
 
@@ -95,133 +94,14 @@ impl<'x, T: Real> Sums<'x, T> {
         DETAIL && !self.second.is_empty()
     }
 
-    /// Adds the neighbours of the tableau's state by the flips in `counted`, one bit each, and the state itself if it is the
-    /// reference. Their weights are left with the candidates.
-    #[inline(never)]
-    pub fn expand(&mut self, tableau: &mut Tableau<'_, T>, is_reference: bool, counted: u64) -> Found<T> {
-        let (n, has_slab) = (tableau.len(), tableau.family() == Family::Slab);
-        Count::Expanded.add(1);
-        Count::ExpandedCells.add(n);
-        let Joint { base, ratio, .. } = tableau.joint;
-        let mut here = tableau.joint.relative() - self.anchor.relative() + (base - self.anchor.base);
-        let ratio = ratio / self.anchor.ratio;
-        let (mut scale, mut mass, mut rest) = (T::ONE, T::ZERO, counted);
-        let mut best = None;
-        if is_reference {
-            (mass, self.reference_weight, self.best_weight) = (T::ONE, T::ONE, T::ONE);
-        }
-        let Some(candidates) = tableau.candidates.get_mut(..n) else { return Found::default() };
-        let (floor, mut best_weight) = (self.floor, self.best_weight);
-        for i in 0..n {
-            let Some(candidate) = candidates.get_mut(i) else { break };
-            let is_counted = rest & 1 != 0;
-            rest >>= 1;
-            let (is_off, mut above) = (candidate.sign > T::ZERO, here + candidate.exponent);
-            // Determinants take from what turning on gains, and add to what turning off does, by no more than so many nats. NaN goes
-            // on: it must reach the total and be reported.
-            let low = if is_off { floor } else { floor - T::FARTHEST_RATIO };
-            if !is_counted || above < low {
-                (candidate.weight, candidate.push, candidate.spread) = (T::ZERO, T::ZERO, T::ZERO);
-                continue;
-            }
-            if above > T::HEADROOM {
-                // here - above, but not as a difference of large numbers, whose rounding errors may be thousands of nats.
-                here = -candidate.exponent;
-                let factor = self.lift(candidates, above);
-                (scale, mass, above) = (scale * factor, mass * factor, T::ZERO);
-                best_weight *= factor;
-            }
-            let Some(candidate) = candidates.get_mut(i) else { break };
-            Count::Weights.add(1);
-            let weight = above.exp_in_range() * (ratio * candidate.ratio).sqrt();
-            mass += weight;
-            if weight > best_weight {
-                (best_weight, best) = (weight, Some(i));
-            }
-            candidate.weight = weight;
-            candidate.apart += weight;
-            if has_slab {
-                Count::SlabCells.add(1);
-                let push = weight * candidate.value;
-                candidate.push = push;
-                candidate.spread = weight * candidate.inverse + push * candidate.value;
-                if is_off {
-                    let away = candidate.x - candidate.reference;
-                    let first = weight * away;
-                    candidate.first += first;
-                    candidate.square += weight * candidate.variance + first * away;
-                }
-            }
-        }
-        self.best_weight = best_weight;
-        if let Some(i) = best {
-            self.best = tableau.on ^ 1 << (i % 64);
-        }
-        self.total += mass;
-        // NaN goes on.
-        if !(mass <= T::ZERO) {
-            // In the state itself it is apart, in its own neighbour it is not.
-            for i in ones(tableau.on ^ self.reference) {
-                if let Some(candidate) = tableau.candidates.get_mut(i) {
-                    candidate.apart += mass - (candidate.weight + candidate.weight);
-                }
-            }
-            if has_slab {
-                self.add_slab(tableau, mass);
-            }
-            if self.has_second() {
-                match has_slab {
-                    true => self.add_second(tableau, mass),
-                    false => self.add_products(tableau, mass),
-                }
-            }
-        }
-        Found { scale, best: self.best_weight, total: self.total, reference: self.reference_weight }
-    }
-
-    /// Makes a state that is far above the anchor the new one. Returns the factor for all weights so far.
-    #[cold]
-    #[inline(never)]
-    fn lift(&mut self, candidates: &mut [Candidate<T>], nats: T) -> T {
-        let factor = (-nats).exp();
-        self.anchor.exponent += nats;
-        for sum in [&mut self.total, &mut self.best_weight, &mut self.reference_weight] {
-            *sum *= factor;
-        }
-        for candidate in candidates.iter_mut() {
-            let Candidate { weight, push, spread, apart, on, off, first, square, .. } = candidate;
-            for sum in [weight, push, spread, apart, on, off, first, square] {
-                *sum *= factor;
-            }
-        }
-        if DETAIL {
-            self.second.iter_mut().for_each(|sum| *sum *= factor);
-        }
-        factor
-    }
-
-    /// Latents that are on, in the state and in those that the others' flips lead to.
-    fn add_slab(&mut self, tableau: &mut Tableau<'_, T>, mass: T) {
-        Count::Pairs.add(tableau.count * tableau.len());
-        for j in ones(tableau.on) {
-            let (moved, spread) = tableau.pushed(j);
-            if let Some(candidate) = tableau.candidates.get_mut(j) {
-                let (on, away) = (mass - candidate.weight, candidate.x - candidate.reference);
-                let first = on * away;
-                candidate.first += first - moved;
-                candidate.square += on * candidate.variance + first * away + (spread - (away + away) * moved);
-            }
-        }
-    }
-
-    /// The sums of all candidates, once the tableau has left the last state; and where the best state is.
-    pub fn settle(&self, candidates: &mut [Candidate<T>]) -> u64 {
-        for (i, candidate) in candidates.iter_mut().enumerate() {
-            let (apart, others) = (candidate.apart, self.total - candidate.apart);
-            let was_on = self.reference >> (i % 64) & 1 != 0;
-            (candidate.on, candidate.off) = if was_on { (others, apart) } else { (apart, others) };
-        }
+    /// Where the best state is.
+    pub fn best(&self) -> u64 {
         self.best
+    }
+
+    /// Whether the reference has a candidate on.
+    fn was_on(&self, i: usize) -> bool {
+        self.reference >> (i % 64) & 1 != 0
     }
 
     /// Takes note of the best state, which the tableau is at.
@@ -264,12 +144,12 @@ impl<'x, T: Real> Sums<'x, T> {
             }
         }
         for (i, candidate) in (0u16..).zip(candidates.iter_mut()).take(latents.len()) {
-            let Some(k) = path.iter().position(|&p| p == i) else {
-                candidate.off += weight;
-                continue;
-            };
+            let k = path.iter().position(|&p| p == i);
+            if k.is_some() != self.was_on(usize::from(i)) {
+                candidate.apart += weight;
+            }
+            let Some(k) = k else { continue };
             let away = at(mean, k) - candidate.reference;
-            candidate.on += weight;
             candidate.first += weight * away;
             candidate.square += weight * (at(variance, k) + away * away);
         }
@@ -287,7 +167,11 @@ impl<'x, T: Real> Sums<'x, T> {
     /// Adds the singleton states of latents that are no candidates; see [`Outside`].
     pub fn take_outside(&mut self, candidates: &mut [Candidate<T>], mass: T, best: Option<(u16, T, T)>) {
         self.total += mass;
-        candidates.iter_mut().for_each(|candidate| candidate.off += mass);
+        for i in ones(self.reference) {
+            if let Some(candidate) = candidates.get_mut(i) {
+                candidate.apart += mass;
+            }
+        }
         if let Some((latent, value, weight)) = best {
             self.best_weight = weight;
             self.map.clear();

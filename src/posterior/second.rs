@@ -21,8 +21,8 @@ impl<T: Real> Sums<'_, T> {
         let n = tableau.len();
         for c in 0..n {
             let Some(&own) = tableau.candidates.get(c) else { return };
-            let Candidate { sign, variance: lambda, x: kappa, push, spread, .. } = own;
-            if sign > T::ZERO {
+            let Candidate { variance: lambda, x: kappa, push, spread, .. } = own;
+            if !tableau.is_on(c) {
                 add_both(self.second, n, c, c, spread);
                 continue;
             }
@@ -35,7 +35,7 @@ impl<T: Real> Sums<'_, T> {
             }
             add_both(self.second, n, c, c, (lambda + kappa * kappa) * mass + (kappa + kappa) * te + squares);
             for (j, (other, &s)) in candidates.iter().zip(column).enumerate() {
-                if other.sign > T::ZERO {
+                if !tableau.is_on(j) {
                     add_both(self.second, n, c, j, kappa * other.push - s * other.spread);
                     continue;
                 }
@@ -61,7 +61,7 @@ impl<T: Real> Sums<'_, T> {
         let n = tableau.len();
         let known = |j: usize| {
             let candidate = tableau.candidates.get(j);
-            candidate.map_or((false, T::ZERO), |candidate| (candidate.sign < T::ZERO, candidate.weight))
+            candidate.map_or((false, T::ZERO), |candidate| (tableau.is_on(j), candidate.weight))
         };
         for j in 0..n {
             let (is_on, weight) = known(j);

@@ -10,71 +10,39 @@ use crate::counts::Count;
 use heapless::Vec;
 
 /// The `count` best latents, best first. `best` is scratch for their scores (`count` long).
-pub(crate) fn top<T: Copy + Default + PartialOrd>(
+pub(crate) fn top<T: Copy + PartialOrd>(
     scores: &[T],
     count: usize,
     best: &mut [T],
     selected: &mut Vec<u16, MAX_SELECTED>,
 ) {
     Count::Ranked.add(scores.len());
-    let mut best = Best::new(count, T::default(), best, selected);
+    selected.clear();
     for (latent, &score) in scores.iter().enumerate() {
-        if best.has_room() || score > best.least {
-            best.insert(latent, score);
+        if selected.len() < count {
+            let _ = selected.push(0); // within the capacity: the model was checked
+        } else if !best.get(count.wrapping_sub(1)).is_some_and(|&least| score > least) {
+            continue;
         }
+        let Some(best) = best.get_mut(..selected.len()) else { return };
+        rise(best, selected, score, latent as u16);
     }
 }
 
-/// The best latents so far, best first, and their scores.
-pub(crate) struct Best<'x, T> {
-    count: usize,
-    /// What a newcomer must be above.
-    least: T,
-    scores: &'x mut [T],
-    latents: &'x mut Vec<u16, MAX_SELECTED>,
-}
-
-impl<'x, T: Copy + PartialOrd> Best<'x, T> {
-    /// None yet; at most `count`, all of them above `least`.
-    pub fn new(count: usize, least: T, scores: &'x mut [T], latents: &'x mut Vec<u16, MAX_SELECTED>) -> Self {
-        latents.clear();
-        Self { count, least, scores, latents }
-    }
-
-    fn has_room(&self) -> bool {
-        self.latents.len() < self.count
-    }
-
-    /// A latent, if it is better than the least; what is no number is not.
-    #[inline(always)]
-    pub fn offer(&mut self, latent: usize, score: T) {
-        if score > self.least {
-            self.insert(latent, score);
+/// A newcomer takes the last place among scores in descending order, and goes up past those that are lower.
+#[inline(always)]
+pub(crate) fn rise<T: Copy + PartialOrd, I: Copy>(scores: &mut [T], items: &mut [I], score: T, item: I) {
+    let mut places = scores.iter_mut().zip(items).rev();
+    let Some(mut place) = places.next() else { return };
+    for higher in places {
+        if !(score > *higher.0) {
+            break;
         }
+        Count::Moves.add(1);
+        (*place.0, *place.1) = (*higher.0, *higher.1);
+        place = higher;
     }
-
-    /// The newcomer takes the last place, and goes up past those that are lower.
-    #[inline(always)]
-    fn insert(&mut self, latent: usize, score: T) {
-        if self.has_room() {
-            let _ = self.latents.push(0); // within the capacity: the model was checked
-        }
-        let Some(scores) = self.scores.get_mut(..self.latents.len()) else { return };
-        let mut places = scores.iter_mut().zip(self.latents.iter_mut()).rev();
-        let Some(mut place) = places.next() else { return };
-        for higher in places {
-            if !(score > *higher.0) {
-                break;
-            }
-            Count::Moves.add(1);
-            (*place.0, *place.1) = (*higher.0, *higher.1);
-            place = higher;
-        }
-        (*place.0, *place.1) = (score, latent as u16);
-        if self.latents.len() == self.count {
-            self.least = scores.last().copied().unwrap_or(score);
-        }
-    }
+    (*place.0, *place.1) = (score, item);
 }
 
 #[cfg(test)]

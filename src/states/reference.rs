@@ -9,14 +9,14 @@
 //! latents that are on left all of it: they order candidates, which the tableau then knows exactly. Where there are no more
 //! latents than candidates, all are, and the tableau alone is climbed.
 
-use super::tableau::{Latents, Tableau, ones};
+use super::tableau::{Tableau, ones};
 use crate::counts::Count;
 use crate::kinds::{Family, mca};
 use crate::model::{Shape, with_column};
 use crate::numeric::math::Real;
-use crate::numeric::slices::{at, copy, set, span, triangle};
+use crate::numeric::slices::{at, copy, set, span, span_mut, triangle};
 use crate::project::project;
-use crate::select::Best;
+use crate::select::rise;
 
 /// Latents that become candidates in a round, and rounds without G.
 pub(crate) const PER_ROUND: usize = 4;
@@ -28,12 +28,12 @@ pub(crate) struct Scratch<'x, T> {
     pub projection: &'x [T],
     /// r, and what is no number for candidates. (H)
     pub seen: &'x mut [T],
-    /// The best of them that are no candidates, best first, and their gains. (H')
-    pub best: Latents,
+    /// The best of them that are no candidates, best first, and their gains; what is left over gains nothing. (H)
+    pub best: &'x mut [u32],
     pub best_gains: &'x mut [T],
 }
 
-/// Finds the reference and the candidates; the tableau is empty before, and at the reference after it, its flips evaluated.
+/// Finds the reference and the candidates; the tableau is empty before, and at the reference after it.
 pub(crate) fn refer<T: Real>(tableau: &mut Tableau<'_, T>, mut scratch: Scratch<'_, T>) {
     let model = tableau.model;
     let Shape { latents, selected, max_active, .. } = model.shape;
@@ -82,8 +82,8 @@ fn append_best<T: Real>(
     let last = next + count;
     while next < last && at(scratch.best_gains, next) > least {
         let Some(&latent) = scratch.best.get(next) else { break };
-        let h = usize::from(latent);
-        tableau.append(latent, at(scratch.seen, h));
+        let h = latent as usize;
+        tableau.append(latent as u16, at(scratch.seen, h));
         // It is one now: no comparison is true of what is no number.
         set(scratch.seen, h, T::NAN);
         next += 1;
@@ -95,7 +95,16 @@ fn append_best<T: Real>(
 #[inline(never)]
 fn rank<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>, count: usize) {
     let (model, seen) = (tableau.model, &*scratch.seen);
-    let mut best = Best::new(count, T::IMPOSSIBLE, scratch.best_gains, &mut scratch.best);
+    let count = count.min(seen.len());
+    let (gains, best) = (span_mut(scratch.best_gains, 0, count), span_mut(scratch.best, 0, count));
+    gains.fill(T::IMPOSSIBLE);
+    let mut least = T::IMPOSSIBLE;
+    let mut offer = |latent: usize, gain: T| {
+        if gain > least {
+            rise(gains, best, gain, latent as u32);
+            least = gains.last().copied().unwrap_or(gain);
+        }
+    };
     let h = seen.len();
     Count::Ranked.add(h);
     let (Some(grams), Some(logits)) = (model.gram_diagonal.get(..h), model.prior_logit.get(..h)) else {
@@ -117,13 +126,13 @@ fn rank<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>, count: 
                     Count::MeanGains.add(1);
                     square += precision * mean * (r + r - g * mean);
                 }
-                best.offer(i, T::HALF * square / (g + precision) + (at(logits, i) + at(offsets, i)));
+                offer(i, T::HALF * square / (g + precision) + (at(logits, i) + at(offsets, i)));
             }
         }
         Family::Binary => {
             Count::Gains.add(seen.len());
             for (i, &r) in seen.iter().enumerate() {
-                best.offer(i, at(logits, i) + r - T::HALF * at(grams, i));
+                offer(i, at(logits, i) + r - T::HALF * at(grams, i));
             }
         }
         Family::Maximal => {
@@ -140,7 +149,7 @@ fn rank<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>, count: 
                         }
                     }
                 });
-                best.offer(i, sum);
+                offer(i, sum);
             }
         }
     }

@@ -18,10 +18,11 @@
 //! A state was met before exactly if it is one flip, or none, from a state that was expanded earlier: a neighbour by candidate i
 //! of the present state is, if the two expanded states differ in i and in at most one more. No list of states is needed.
 //!
-//! **Work** per expansion: n evaluations of about 20 operations, up to n exponentials and square roots, 3 n |A| multiply-adds for
-//! moments. No logarithm: weights are e^exponent times the root of a ratio of determinants, and their order is that of the states. A
-//! state beside the one that the tableau has takes 3 n multiply-adds more, any other a sweep, n^2 / 2, for each latent that differs.
-//! With all latents candidates, D = 4 and n = 6, that is 24 multiply-adds for the projection and about 150 for each expansion.
+//! **Work** per expansion: n flips of about 20 operations, up to n exponentials and square roots, each computed where its weight is
+//! added; 4 n |A| multiply-adds for moments. No logarithm: weights are e^exponent times the root of a ratio of determinants, and their
+//! order is that of the states. A state beside the one that the tableau has takes 3 n multiply-adds more, any other also a sweep,
+//! n^2 / 2, for each latent that differs but one. With all latents candidates, D = 4 and n = 6, that is 24 multiply-adds for the
+//! projection and about 150 for each expansion.
 
 use super::tableau::{Joint, Tableau};
 use crate::counts::Count;
@@ -74,7 +75,7 @@ pub(crate) fn reach<T: Real>(expansions: usize) -> T {
     if tau > T::FARTHEST { T::FARTHEST } else { tau }
 }
 
-/// The search, from a tableau at a state that no flip improves, its flips evaluated. `expand` adds the tableau's state, if it is
+/// The search, from a tableau at a state that no flip improves. `expand` adds the tableau's state, if it is
 /// the first, and its neighbours by some flips, one bit each, and leaves their weights with the candidates. Returns how many states were
 /// expanded.
 pub(crate) fn search<T: Real>(
@@ -173,10 +174,8 @@ pub(crate) fn revisit<T: Real>(
             visit(tableau, state, here);
         }
         for i in 0..tableau.len() {
-            let Some(&cell) = tableau.candidates.get(i) else { return };
-            if known >> (i % 32) & 1 == 0 && !(is_full && cell.sign > T::ZERO) {
-                let joint = here + cell.exponent + T::HALF * cell.ratio.ln();
-                visit(tableau, state ^ 1 << (i % 32), joint);
+            if known >> (i % 32) & 1 == 0 && (!is_full || tableau.is_on(i)) {
+                visit(tableau, state ^ 1 << (i % 32), here + tableau.change(i));
             }
         }
     }

@@ -21,7 +21,7 @@ struct Level<T> {
     next: usize,
 }
 
-/// Walks all states from the tableau at the reference; `expand` gets it at each state that is gone to, its flips evaluated, whether
+/// Walks all states from the tableau at the reference; `expand` gets it at each state that is gone to, whether
 /// it is the reference, and the flips that lead to its children, one bit each.
 pub(crate) fn walk<T: Real>(
     tableau: &mut Tableau<'_, T>,

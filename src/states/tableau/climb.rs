@@ -4,6 +4,7 @@ use super::Tableau;
 use crate::capacity::MAX_SELECTED;
 use crate::counts::Count;
 use crate::kinds::Family;
+use crate::memory::Candidate;
 use crate::numeric::math::Real;
 use crate::numeric::slices::span;
 
@@ -19,24 +20,11 @@ impl<T: Real> Tableau<'_, T> {
         }
     }
 
-    /// Flips whatever gains most until nothing does, with at most `max_active` on; leaves all flips evaluated.
+    /// Flips whatever gains most until nothing does, with at most `max_active` on.
     pub fn climb(&mut self, max_active: usize) {
         // Every step gains more than rounding can make up; the bound is for numbers that are no numbers.
         for _ in 0..4 * MAX_SELECTED {
-            self.evaluate();
-            let (mut best, mut most) = (None, T::from_f64(MARGIN));
-            let room = self.count < max_active;
-            for (i, candidate) in span(self.candidates, 0, self.len()).iter().enumerate() {
-                // Determinants only add to what turning off gains.
-                let is_on = candidate.sign < T::ZERO;
-                if is_on || room && candidate.exponent > most {
-                    let gain = candidate.gain();
-                    if gain > most {
-                        (best, most) = (Some(i), gain);
-                    }
-                }
-            }
-            match best {
+            match self.best_flip(self.count < max_active) {
                 Some(best) => self.flip(best),
                 None => {
                     let Some((off, on)) = self.best_swap() else { return };
@@ -45,6 +33,39 @@ impl<T: Real> Tableau<'_, T> {
                 }
             }
         }
+    }
+
+    /// The flip that gains most, if any does; latents turn on only where there is room.
+    #[inline(never)]
+    fn best_flip(&mut self, has_room: bool) -> Option<usize> {
+        self.evaluate();
+        let family = self.family();
+        let candidates = span(self.candidates, 0, self.len()).iter().enumerate();
+        let (mut best, mut most) = (None, T::from_f64(MARGIN));
+        if family == Family::Slab {
+            for (i, candidate) in candidates {
+                let is_on = candidate.sign < T::ZERO;
+                let flip = match is_on {
+                    true => candidate.turn_off(candidate.place()),
+                    false => candidate.turn_on(candidate.place()),
+                };
+                // Determinants only take from what turning on gains.
+                if is_on || has_room && flip.exponent > most {
+                    let gain = flip.exponent + T::HALF * flip.ratio.ln_rough();
+                    if gain > most {
+                        (best, most) = (Some(i), gain);
+                    }
+                }
+            }
+            return best;
+        }
+        for (i, candidate) in candidates {
+            let gain = candidate.flip(candidate.place(), family).exponent;
+            if gain > most && (has_room || candidate.sign < T::ZERO) {
+                (best, most) = (Some(i), gain);
+            }
+        }
+        best
     }
 
     /// The latent to turn off and the one to turn on that together gain most, if any do: where no single flip gains, one latent may
@@ -59,12 +80,15 @@ impl<T: Real> Tableau<'_, T> {
             if own.sign > T::ZERO {
                 continue;
             }
+            let exponent =
+                |candidate: &Candidate<T>| candidate.flip(candidate.place(), Family::Binary).exponent;
+            let gained = exponent(&own);
             Count::Swaps.add(n);
             self.gather(i);
             let candidates = span(self.candidates, 0, n).iter().zip(&*self.column);
             for (j, (other, &g)) in candidates.enumerate() {
                 // With i off, j sees G_ij more.
-                let gain = own.exponent + other.exponent + g;
+                let gain = gained + exponent(other) + g;
                 if other.sign > T::ZERO && gain > most {
                     (best, most) = (Some((i, j)), gain);
                 }

@@ -9,7 +9,7 @@
 //!
 //! Swept on the latents A that are on, S_AA = -(G_AA + K)^-1 is minus the posterior covariance of their coefficients and t_A
 //! their mean kappa; S_BB and t_B are what A leaves of the others: the Schur complement, and the projection of the residual. So
-//! every one-flip neighbour of a state costs a few operations ([`Tableau::evaluate`]), all neighbours of such a neighbour cost n
+//! every one-flip neighbour of a state costs a few operations ([`Candidate::flip`]), all neighbours of such a neighbour cost n
 //! more ([`Tableau::glance`]), a flip n^2 / 2 multiply-adds ([`Tableau::flip`]), and every log joint is a small number relative to its neighbour's, so that `f32` keeps its digits.
 //!
 //! **Digits.** The slab's own part is kept apart: off its diagonal S is as above, on it a [`Candidate`] has G's Schur complement g
@@ -41,7 +41,7 @@ use crate::numeric::math::Real;
 use crate::numeric::slices::{at, copy, set, span, span_mut, triangle};
 use crate::project::gram_row;
 use heapless::Vec;
-use view::Glance;
+use view::{Glance, each_in_column};
 
 /// The latents of a state.
 pub(crate) type Path = Vec<u16, MAX_ACTIVE>;
@@ -186,20 +186,9 @@ impl<T: Real> Tableau<'_, T> {
         let Some(candidate) = self.candidates.get_mut(i).filter(|_| self.latents.push(latent).is_ok()) else {
             return false;
         };
-        Count::Appended.add(1);
-        // Its sums begin with [`Tableau::mark`].
-        let diagonal = at(model.gram_diagonal, h);
-        candidate.logit = at(model.prior_logit, h);
-        candidate.diagonal = diagonal;
-        candidate.seen = seen;
-        candidate.sign = T::ONE;
+        candidate.begin(seen, at(model.gram_diagonal, h), at(model.prior_logit, h));
         if model.shape.kind.family() == Family::Slab {
-            let precision = at(model.slab_precision, h);
-            candidate.mean = at(model.slab_mean, h);
-            candidate.precision = precision;
-            candidate.rest = diagonal * T::ROUNDING;
-            candidate.least = T::ONE / (diagonal + precision);
-            candidate.shrunk = T::ZERO;
+            candidate.begin_slab(at(model.slab_mean, h), at(model.slab_precision, h));
         }
         true
     }
@@ -210,14 +199,27 @@ impl<T: Real> Tableau<'_, T> {
             return (0u16..).zip(projection).for_each(|(h, &b)| self.append(h, b));
         };
         Count::GramRead.add(self.pairs.len());
-        let (mut from, mut to) = (gram.iter(), 0);
-        for (h, &b) in (0u16..).zip(projection) {
-            self.admit(usize::from(h), h, b);
-            for entry in span_mut(self.pairs, to, usize::from(h)) {
-                *entry = from.next().copied().unwrap_or(T::ZERO);
+        let (mut from, mut to) = (gram, &mut *self.pairs);
+        for row in 0..projection.len() {
+            let (Some((whole, later)), Some((entries, rest))) =
+                (from.split_at_checked(row + 1), core::mem::take(&mut to).split_at_mut_checked(row))
+            else {
+                return;
+            };
+            copy(entries, whole);
+            (from, to) = (later, rest);
+        }
+        let model = self.model;
+        let candidates = self.candidates.iter_mut().zip(projection);
+        let mut slabs = model.slab_mean.iter().zip(model.slab_precision);
+        for (h, ((candidate, &b), (&g, &logit))) in
+            (0..).zip(candidates.zip(model.gram_diagonal.iter().zip(model.prior_logit)))
+        {
+            candidate.begin(b, g, logit);
+            if let Some((&mean, &precision)) = slabs.next() {
+                candidate.begin_slab(mean, precision);
             }
-            let _ = from.next(); // its diagonal
-            to += usize::from(h);
+            let _ = self.latents.push(h); // no more than may be selected
         }
     }
 
@@ -249,16 +251,8 @@ impl<T: Real> Tableau<'_, T> {
     pub fn gather(&mut self, i: usize) {
         let Some(column) = self.column.get_mut(..self.latents.len()) else { return };
         Count::Gathered.add(column.len());
-        let mut places = places(i);
-        for entry in column.iter_mut() {
-            *entry = at(self.pairs, places.next());
-        }
+        each_in_column(self.pairs, i, column, |entry, s| *entry = s);
         set(column, i, T::ZERO);
-    }
-
-    /// S_ij, i not j.
-    pub fn pair(&self, i: usize, j: usize) -> T {
-        pair(self.pairs, i, j)
     }
 
     /// The sweep on candidate `i`, whose flip is known.
@@ -304,50 +298,39 @@ impl<T: Real> Tableau<'_, T> {
         }
     }
 
-    /// Makes the present state the reference that sums are about, and clears them.
+    /// Makes the present state the reference that sums are about, where these have not begun.
     pub fn mark(&mut self) {
-        let (n, has_slab, zero) = (self.len(), self.family() == Family::Slab, T::ZERO);
-        for candidate in span_mut(self.candidates, 0, n) {
-            candidate.reference = match (candidate.sign < zero, has_slab) {
-                (true, true) => candidate.mean + candidate.seen,
-                (true, false) => T::ONE,
-                (false, _) => zero,
-            };
-            (candidate.on, candidate.off, candidate.apart) = (zero, zero, zero);
-            (candidate.first, candidate.square) = (zero, zero);
+        for i in ones(self.on) {
+            let coefficient = self.coefficient(i);
+            if let Some(candidate) = self.candidates.get_mut(i) {
+                candidate.reference = coefficient;
+            }
         }
     }
-}
 
-/// Places of column `i` in the strictly lower triangle by rows of a symmetric matrix; that of its diagonal means nothing.
-#[inline(always)]
-fn places(i: usize) -> Places {
-    Places { i, row: 0, place: row_start(i) }
-}
-
-struct Places {
-    i: usize,
-    row: usize,
-    place: usize,
-}
-
-impl Places {
-    #[inline(always)]
-    fn next(&mut self) -> usize {
-        let place = self.place;
-        self.place += if self.row < self.i { 1 } else { self.row };
-        self.row += 1;
-        place
+    /// The same again: clears all sums.
+    pub fn mark_anew(&mut self) {
+        for candidate in span_mut(self.candidates, 0, self.latents.len()) {
+            candidate.clear();
+        }
+        self.mark();
     }
 }
 
 /// The bits that are set, lowest first.
 #[inline(always)]
 pub(crate) fn ones(mask: u64) -> impl Iterator<Item = usize> {
-    let mut rest = mask;
+    // In words of 32 bits, which is what small processors have.
+    let (mut rest, mut high, mut base) = (mask as u32, (mask >> 32) as u32, 0);
     core::iter::from_fn(move || {
-        let i = rest.trailing_zeros() as usize;
+        if rest == 0 {
+            (rest, high, base) = (high, 0, 32);
+            if rest == 0 {
+                return None;
+            }
+        }
+        let i = base + rest.trailing_zeros() as usize;
         rest &= rest.wrapping_sub(1);
-        (i < 64).then_some(i)
+        Some(i)
     })
 }

@@ -164,14 +164,22 @@ impl<T: Real> Tableau<'_, T> {
         }
     }
 
-    /// Looks at a state, its flips evaluated, without going there if it is one ordinary flip away.
+    /// Looks at a state: goes there but for the last flip, if that is an ordinary one.
     pub fn visit(&mut self, to: u64) {
         self.look_back();
-        let flips = self.on ^ to;
-        let i = flips.trailing_zeros() as usize;
-        let is_beside = flips != 0 && flips & flips.wrapping_sub(1) == 0;
-        if is_beside && self.family() != Family::Maximal && !self.is_loud_flip(i) {
-            return self.glance(i);
+        // Latents that turn off come last.
+        let (on, off) = (to & !self.on, self.on & !to);
+        let last = if off != 0 { off } else { on };
+        let i = last.trailing_zeros() as usize;
+        let may_glance = last != 0 && self.family() != Family::Maximal;
+        if may_glance {
+            let beside = to ^ 1 << (i % 64);
+            if beside != self.on {
+                self.go_to(beside);
+            }
+            if !(self.is_loud && self.is_loud_flip(i)) {
+                return self.glance(i);
+            }
         }
         self.go_to(to);
         self.evaluate();

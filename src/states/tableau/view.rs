@@ -7,7 +7,7 @@
 //! S'_jj = S_jj - s_j^2 / d,     t'_j = t_j - s_j t_i / d,     S'_jk = S_jk - s_j s_k / d where an entry is asked for
 //! ```
 
-use super::{Joint, Tableau, places, row_start};
+use super::{Joint, Tableau, row_start};
 use crate::counts::Count;
 use crate::kinds::gsc::Prior;
 use crate::kinds::{Family, Flip, binary, gsc};
@@ -20,33 +20,27 @@ use crate::numeric::slices::{at, set, span, span_mut};
 pub(crate) struct Glance<T> {
     /// Its candidate; the column of S is in [`Candidate`]s.
     i: usize,
-    /// 1 / S_ii, and its size.
-    inverse: T,
+    flip: Flip<T>,
+    /// 1 / |S_ii|.
     size: T,
     /// The log joint of the state that the tableau has.
     joint: Joint<T>,
 }
 
 impl<T: Real> Tableau<'_, T> {
-    /// What flipping each candidate would do.
-    pub fn evaluate(&mut self) {
-        self.look(None);
-    }
-
-    /// The same in the state that differs in candidate `i`, until [`Tableau::look_back`].
-    #[inline(never)]
+    /// Looks at the state that differs in candidate `i`, until [`Tableau::look_back`].
     pub fn glance(&mut self, i: usize) {
         let flip = self.flip_at(i);
         let size = if self.is_on(i) { -flip.inverse } else { flip.inverse };
-        self.glance = Some(Glance { i, inverse: flip.inverse, size, joint: self.joint });
+        self.glance = Some(Glance { i, flip, size, joint: self.joint });
         self.joint.add(&flip);
-        let (mut places, n) = (places(i), self.latents.len());
-        Count::Gathered.add(n);
-        for candidate in span_mut(self.candidates, 0, n) {
-            candidate.beside = at(self.pairs, places.next());
-        }
-        self.look(Some((i, size, &flip)));
         self.toggle(i);
+        Count::Gathered.add(self.latents.len());
+        let candidates = span_mut(self.candidates, 0, self.latents.len());
+        each_in_column(self.pairs, i, candidates, |candidate, s| candidate.beside = s);
+        if let Some(own) = candidates.get_mut(i) {
+            own.beside = T::ZERO;
+        }
     }
 
     /// Leaves a state that is only looked at.
@@ -55,14 +49,12 @@ impl<T: Real> Tableau<'_, T> {
         if let Some(Glance { i, joint, .. }) = self.glance.take() {
             self.toggle(i);
             self.joint = joint;
-            if let Some(own) = self.candidates.get_mut(i) {
-                own.sign = -own.sign;
-            }
         }
     }
 
     /// What the flips that are counted push candidate `j` by, which is on in the state that is looked at: sum_k S_jk e_k and
     /// sum_k S_jk^2 C_k over all others.
+    #[inline(always)]
     pub fn pushed(&self, j: usize) -> (T, T) {
         let (mut moved, mut spread) = (T::ZERO, T::ZERO);
         self.each_pair(j, |_, candidate, s| {
@@ -72,83 +64,49 @@ impl<T: Real> Tableau<'_, T> {
         (moved, spread)
     }
 
-    /// Visits all candidates k but `j`, in order, with S_jk of the state that is looked at.
+    /// Visits all candidates k but `j`, in order, with S_jk of the state that is looked at: S_jk / |d| where j or k is the candidate
+    /// that is flipped, S_jk - s_j s_k / d elsewhere.
     #[inline(always)]
     pub fn each_pair(&self, j: usize, mut visit: impl FnMut(usize, &Candidate<T>, T)) {
         let candidates = span(self.candidates, 0, self.latents.len());
-        if self.glance.is_some() {
-            for (k, candidate) in candidates.iter().enumerate() {
-                if k != j {
-                    visit(k, candidate, self.seen_pair(j, k));
-                }
-            }
-            return;
-        }
-        // Row j, then the rest of the column.
-        let (Some((before, after)), mut place) = (candidates.split_at_checked(j), row_start(j + 1) + j)
-        else {
-            return;
+        let (flipped, size, scale, step) = match (&self.glance, candidates.get(j)) {
+            (Some(Glance { i, size, .. }), _) if *i == j => (j, *size, *size, T::ZERO),
+            (Some(Glance { i, size, flip, .. }), Some(own)) => (*i, *size, T::ONE, own.beside * flip.inverse),
+            _ => (j, T::ONE, T::ONE, T::ZERO),
         };
-        for (k, (candidate, &s)) in before.iter().zip(span(self.pairs, row_start(j), j)).enumerate() {
-            visit(k, candidate, s);
-        }
-        let mut k = j;
-        for candidate in after.get(1..).unwrap_or_default() {
-            k += 1;
-            visit(k, candidate, at(self.pairs, place));
-            place += k;
+        // Row j, then the rest of its column.
+        let mut place = row_start(j);
+        for (k, candidate) in candidates.iter().enumerate() {
+            if k != j {
+                let s = at(self.pairs, place);
+                visit(
+                    k,
+                    candidate,
+                    if k == flipped { s * size } else { s * scale - step * candidate.beside },
+                );
+            }
+            place += if k < j { 1 } else { k };
         }
     }
 
     /// S_:i of the state that is looked at, with a zero on its diagonal, in `column`.
     pub fn gather_seen(&mut self, i: usize) {
-        if self.glance.is_none() {
-            return self.gather(i);
-        }
-        for k in 0..self.len() {
-            set(self.column, k, if k == i { T::ZERO } else { self.seen_pair(i, k) });
-        }
+        let column = core::mem::take(&mut self.column);
+        set(column, i, T::ZERO);
+        self.each_pair(i, |k, _, s| set(column, k, s));
+        self.column = column;
     }
 
-    /// S_jk of the state that is looked at, j not k.
-    pub fn seen_pair(&self, j: usize, k: usize) -> T {
-        let s = self.pair(j, k);
-        match self.glance {
-            Some(Glance { i, size, .. }) if i == j || i == k => s * size,
-            Some(Glance { inverse, .. }) => {
-                let beside = |i: usize| self.candidates.get(i).map_or(T::ZERO, |candidate| candidate.beside);
-                s - beside(j) * inverse * beside(k)
-            }
-            None => s,
+    /// Evaluates the flips of maximal causes, whose work depends on D; those of other kinds follow from where candidates are.
+    pub fn evaluate(&mut self) {
+        self.count_flips(self.len());
+        if self.family() != Family::Maximal {
+            return;
         }
-    }
-
-    /// All flips; those after the flip of candidate i, if there is one, given 1 / |d| and what it does. Its sign changes for good.
-    fn look(&mut self, beside: Option<(usize, T, &Flip<T>)>) {
-        let (n, family) = (self.len(), self.family());
-        self.count_flips(n);
-        match family {
-            Family::Slab | Family::Binary => {
-                for (k, candidate) in span_mut(self.candidates, 0, n).iter_mut().enumerate() {
-                    let mut place = candidate.place();
-                    if let Some((i, size, flip)) = beside {
-                        place = match (family, i == k) {
-                            (Family::Slab, false) => candidate.moved(candidate.beside, flip),
-                            (Family::Slab, true) => candidate.turned(size),
-                            (_, is_own) => candidate.shifted(candidate.beside, flip.value, is_own),
-                        };
-                        candidate.sign = place.sign;
-                    }
-                    candidate.show(place, family);
-                }
-            }
-            Family::Maximal => {
-                for i in 0..n {
-                    let flip = self.flip_of_maximal(i);
-                    if let Some(candidate) = self.candidates.get_mut(i) {
-                        candidate.take(&flip);
-                    }
-                }
+        for i in 0..self.len() {
+            let exponent = self.flip_of_maximal(i).exponent;
+            if let Some(candidate) = self.candidates.get_mut(i) {
+                candidate.exponent = exponent;
             }
         }
     }
@@ -168,18 +126,62 @@ impl<T: Real> Tableau<'_, T> {
         }
     }
 
-    /// The flip of one candidate.
+    /// The flip of one candidate in the present state.
     pub(super) fn flip_at(&self, i: usize) -> Flip<T> {
         self.count_flips(1);
         match (self.family(), self.candidates.get(i)) {
             (Family::Maximal, _) => self.flip_of_maximal(i),
             (family, Some(candidate)) => candidate.flip(candidate.place(), family),
-            _ => Flip { exponent: T::ZERO, ratio: T::ONE, value: T::ZERO, inverse: T::ONE },
+            _ => Flip::NONE,
         }
+    }
+
+    /// The change of the log joint by the flip of a candidate in the state that is looked at.
+    pub fn change(&self, i: usize) -> T {
+        let Some(candidate) = self.candidates.get(i) else { return T::ZERO };
+        let flip = candidate.flip(candidate.seen_from(i, self.glance.as_ref(), self.family()), self.family());
+        flip.exponent + T::HALF * flip.ratio.ln()
+    }
+}
+
+/// Visits all candidates with their entries of column `i` of a symmetric matrix, a strictly lower triangle by rows; what stands
+/// for its diagonal means nothing.
+#[inline(always)]
+pub(super) fn each_in_column<T: Real, X>(
+    pairs: &[T],
+    i: usize,
+    candidates: &mut [X],
+    mut visit: impl FnMut(&mut X, T),
+) {
+    let mut place = row_start(i);
+    for (row, candidate) in candidates.iter_mut().enumerate() {
+        visit(candidate, at(pairs, place));
+        place += if row < i { 1 } else { row };
     }
 }
 
 impl<T: Real> Candidate<T> {
+    /// Off, with all others off: r, G_hh and l; without sums.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, seen: T, diagonal: T, logit: T) {
+        Count::Appended.add(1);
+        (self.logit, self.diagonal, self.seen, self.sign) = (logit, diagonal, seen, T::ONE);
+        self.clear();
+    }
+
+    /// Begins its sums anew, about zero.
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        (self.apart, self.reference, self.first, self.square) = (T::ZERO, T::ZERO, T::ZERO, T::ZERO);
+    }
+
+    /// The same of its slab: mu and K.
+    #[inline(always)]
+    pub(super) fn begin_slab(&mut self, mean: T, precision: T) {
+        (self.mean, self.precision, self.rest) = (mean, precision, self.diagonal * T::ROUNDING);
+        (self.least, self.shrunk, self.beside) = (T::ONE / (self.diagonal + precision), T::ZERO, T::ZERO);
+    }
+
     /// Where it is.
     #[inline(always)]
     pub fn place(&self) -> Kept<T> {
@@ -192,6 +194,17 @@ impl<T: Real> Candidate<T> {
     pub fn put(&mut self, place: Kept<T>) {
         let Kept { sign, diagonal, shrunk, seen } = place;
         (self.sign, self.diagonal, self.shrunk, self.seen) = (sign, diagonal, shrunk, seen);
+    }
+
+    /// Where candidate `k`, this one, is in the state that is looked at.
+    #[inline(always)]
+    pub fn seen_from(&self, k: usize, glance: Option<&Glance<T>>, family: Family) -> Kept<T> {
+        let Some(Glance { i, flip, size, .. }) = glance else { return self.place() };
+        match (family, *i == k) {
+            (Family::Slab, false) => self.moved(self.beside, flip),
+            (Family::Slab, true) => self.turned(*size),
+            (_, is_own) => self.shifted(self.beside, flip.value, is_own),
+        }
     }
 
     /// Where it is after the flip of another candidate, whose entry of S with this one is `s`.
@@ -230,39 +243,28 @@ impl<T: Real> Candidate<T> {
         }
     }
 
+    /// What turning it on does where it is there, off.
+    #[inline(always)]
+    pub fn turn_on(&self, place: Kept<T>) -> Flip<T> {
+        let &Self { logit, mean, precision, .. } = self;
+        gsc::turn_on(Prior { logit, mean, precision }, place.diagonal, place.seen)
+    }
+
+    /// What turning it off does where it is there, on.
+    #[inline(always)]
+    pub fn turn_off(&self, place: Kept<T>) -> Flip<T> {
+        let &Self { logit, mean, precision, .. } = self;
+        gsc::turn_off(Prior { logit, mean, precision }, place.diagonal, place.shrunk, place.seen)
+    }
+
     /// What its flip does where it is there.
     #[inline(always)]
-    fn flip(&self, place: Kept<T>, family: Family) -> Flip<T> {
-        let Kept { sign, diagonal, shrunk, seen } = place;
-        let &Self { logit, mean, precision, .. } = self;
-        match (family, sign > T::ZERO) {
-            (Family::Slab, true) => gsc::turn_on(Prior { logit, mean, precision }, diagonal, seen),
-            (Family::Slab, false) => gsc::turn_off(Prior { logit, mean, precision }, diagonal, shrunk, seen),
-            _ => binary::flip(logit, diagonal, seen, sign),
+    pub fn flip(&self, place: Kept<T>, family: Family) -> Flip<T> {
+        match (family, place.sign > T::ZERO) {
+            (Family::Slab, true) => self.turn_on(place),
+            (Family::Slab, false) => self.turn_off(place),
+            (Family::Binary, _) => binary::flip(self.logit, place.diagonal, place.seen, place.sign),
+            (Family::Maximal, _) => Flip { exponent: self.exponent, ..Flip::NONE },
         }
-    }
-
-    /// The same, kept, with its coefficient.
-    #[inline(always)]
-    fn show(&mut self, place: Kept<T>, family: Family) {
-        let flip = self.flip(place, family);
-        if family == Family::Slab {
-            let is_off = place.sign > T::ZERO;
-            self.x = if is_off { flip.value } else { self.mean + place.seen };
-            self.variance = if is_off { flip.inverse } else { place.diagonal };
-        }
-        self.take(&flip);
-    }
-
-    #[inline(always)]
-    fn take(&mut self, flip: &Flip<T>) {
-        let &Flip { exponent, ratio, value, inverse } = flip;
-        (self.exponent, self.ratio, self.value, self.inverse) = (exponent, ratio, value, inverse);
-    }
-
-    /// The change of the log joint, roughly.
-    #[inline(always)]
-    pub fn gain(&self) -> T {
-        self.exponent + T::HALF * self.ratio.ln_rough()
     }
 }
