@@ -166,6 +166,7 @@ impl<T: Real> Weighing<T> {
                 false => (candidate.turn_on(place), self.floor),
             };
             let weight = self.weigh(i, flip.exponent, flip.ratio, floor).map_err(|raised| (i, raised))?;
+            Count::SlabCells.add(1);
             let (push, slab) = (weight * flip.value, weight * flip.inverse);
             candidate.weight = weight;
             candidate.apart += weight;

@@ -38,8 +38,11 @@ impl<T: Real> Tableau<'_, T> {
     /// The flip that gains most, if any does; latents turn on only where there is room.
     #[inline(never)]
     fn best_flip(&mut self, has_room: bool) -> Option<usize> {
-        self.evaluate();
         let family = self.family();
+        match family {
+            Family::Maximal => self.evaluate(),
+            Family::Slab | Family::Binary => self.count_flips(self.len()),
+        }
         let candidates = span(self.candidates, 0, self.len()).iter().enumerate();
         let (mut best, mut most) = (None, T::from_f64(MARGIN));
         if family == Family::Slab {

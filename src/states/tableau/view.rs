@@ -99,10 +99,10 @@ impl<T: Real> Tableau<'_, T> {
 
     /// Evaluates the flips of maximal causes, whose work depends on D; those of other kinds follow from where candidates are.
     pub fn evaluate(&mut self) {
-        self.count_flips(self.len());
         if self.family() != Family::Maximal {
             return;
         }
+        self.count_flips(self.len());
         for i in 0..self.len() {
             let exponent = self.flip_of_maximal(i).exponent;
             if let Some(candidate) = self.candidates.get_mut(i) {
@@ -112,7 +112,7 @@ impl<T: Real> Tableau<'_, T> {
     }
 
     #[inline(always)]
-    fn count_flips(&self, flips: usize) {
+    pub(super) fn count_flips(&self, flips: usize) {
         match self.family() {
             Family::Slab => {
                 Count::SlabFlips.add(flips);
