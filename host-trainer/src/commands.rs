@@ -35,7 +35,6 @@ mod streaming;
 mod train;
 
 use clap::{Parser, Subcommand};
-use std::io::Write;
 use std::process::ExitCode;
 
 const EXAMPLE: &str = "\
@@ -108,7 +107,7 @@ pub fn main() -> ExitCode {
     match cli.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: {error}");
+            output::say(format_args!("error: {error}"));
             ExitCode::from(error.exit_code())
         }
     }

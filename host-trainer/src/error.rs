@@ -4,6 +4,7 @@
 //! status: 2 when the user gave something wrong, 1 when the work itself failed, 130 when it was interrupted. There are no conversions from other
 //! errors, because each of them would lose the place.
 
+use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::path::Path;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Who has to act.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// Bad usage or bad input: exit status 2.
     Input,
@@ -23,7 +24,7 @@ pub enum Kind {
 }
 
 /// Why a command stopped. Prints as `what is wrong: where: what to do`, on one line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{what}: {place}: {advice}")]
 pub struct Error {
     kind: Kind,

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod blob;
+pub mod cluster;
 pub mod commands;
 pub mod compare;
 pub mod data;

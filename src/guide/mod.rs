@@ -8,6 +8,7 @@
 //! | [`sensors`] | arrays, tables, electrodes |
 //! | [`reading_the_report`] | who has trained a model |
 //! | [`numbers_and_bits`] | integers, fixed point, bits that are equal everywhere |
+//! | [`many_machines`] | who trains on a cluster, or on files larger than memory |
 //! | [`adding_a_kind`] | who changes this code |
 
 #[doc = include_str!("choosing-a-model.md")]
@@ -27,6 +28,9 @@ pub mod reading_the_report {}
 
 #[doc = include_str!("numbers-and-bits.md")]
 pub mod numbers_and_bits {}
+
+#[doc = include_str!("many-machines.md")]
+pub mod many_machines {}
 
 #[doc = include_str!("adding-a-kind.md")]
 pub mod adding_a_kind {}

@@ -8,11 +8,28 @@ use crate::{Error, Result};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) use progress::Progress;
 
+/// Whether another process speaks for this one.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is said: of processes that work together one speaks.
+pub(super) fn silence() {
+    SILENT.store(true, Ordering::Relaxed);
+}
+
+/// Whether this process says nothing.
+pub(super) fn is_silent() -> bool {
+    SILENT.load(Ordering::Relaxed)
+}
+
 /// Text to stdout. A reader that has gone away (`spikelet inspect m.spk | head -1`) is not a failure.
 pub(super) fn print(text: &str) -> Result<()> {
+    if is_silent() {
+        return Ok(());
+    }
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => Err(Error::run(
@@ -31,12 +48,19 @@ pub(super) fn counted(count: usize, what: &str) -> String {
 
 /// A line on stderr about what may not be meant.
 pub(super) fn warn(text: impl std::fmt::Display) {
-    let _ = writeln!(io::stderr(), "warning: {text}");
+    say(format_args!("warning: {text}"));
 }
 
 /// A line on stderr about what was chosen for the user.
 pub(super) fn note(text: impl std::fmt::Display) {
-    let _ = writeln!(io::stderr(), "note: {text}");
+    say(format_args!("note: {text}"));
+}
+
+/// A line on stderr.
+pub(super) fn say(text: impl std::fmt::Display) {
+    if !is_silent() {
+        let _ = writeln!(io::stderr(), "{text}");
+    }
 }
 
 /// Text of a model's maker, without what would move the cursor, end a line or turn the writing direction: these do

@@ -51,22 +51,19 @@ impl Given<'_> {
 impl Survey {
     /// Of all points.
     pub fn of(points: &mut Points) -> Result<Self> {
-        let (mut survey, mut piece, mut start) = (Self::default(), Vec::new(), 0);
         let mut first = Vec::new();
-        loop {
-            let count = points.read(start, 4096, &mut piece)?;
-            if count == 0 {
-                return Ok(survey);
+        points.read(0, 1, &mut first)?;
+        let sums = points.sum(3, |piece, sums| {
+            let mut survey = Self { power: sums[0], below: sums[1], ..Self::default() };
+            survey.add(piece);
+            (sums[0], sums[1]) = (survey.power, survey.below);
+            // Whether some point is not like the first.
+            if sums[2] == 0.0 {
+                sums[2] = f64::from(u8::from(!piece.chunks_exact(first.len()).all(|point| point == first)));
             }
-            if start == 0 {
-                first = piece[..points.dims()].to_vec();
-            }
-            if survey.constant != Some(false) && points.len() > 1 {
-                survey.constant = Some(piece.chunks_exact(points.dims()).all(|point| point == first));
-            }
-            survey.add(&piece);
-            start += count;
-        }
+        })?;
+        let constant = (points.len() > 1).then_some(sums[2] == 0.0);
+        Ok(Self { count: points.len() * points.dims(), power: sums[0], below: sums[1], constant })
     }
 
     pub fn add(&mut self, values: &[f64]) {

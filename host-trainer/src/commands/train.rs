@@ -8,18 +8,20 @@ mod interrupt;
 mod limits;
 mod outputs;
 mod plan;
+mod ranks;
 mod report;
 mod room;
 mod spectrum;
 
 use super::framing::Framing;
 use super::import::build;
-use super::output::{Progress, counted, note, print, warn};
+use super::output::{Progress, counted, note, print, silence, warn};
 use super::sanity::{Given, Survey};
 use crate::blob::About;
+use crate::cluster::{Cluster, Session};
 use crate::files::Staged;
 use crate::prepare::{GramName, Options};
-use crate::train::{Next, Points, State};
+use crate::train::{Next, Points, Settings, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
 use from::Model;
@@ -42,6 +44,9 @@ The same data, settings and seed give the same bits, whatever the number of thre
 Interrupted? Ctrl-C or SIGTERM finish the iteration and write a checkpoint (status 130); the same command with --resume goes
 on, and ends in the same bits. With --checkpoint FILE one is also written every few iterations. --resume with more --iterations goes on
 from where a finished run ended; --from MODEL.json needs no checkpoint and goes on from the parameters of any trained model.
+
+Files larger than memory are read in pieces. Built with the feature `mpi`, `mpirun -n R spikelet train ...` trains one model with R processes, each on its own
+part of the points, to the same bits; a checkpoint is then written every few iterations, for --resume after one of them was killed.
 
 Plain EM sees all points before every step and never lowers the likelihood. For large dictionaries stepwise EM is the
 default: it takes a step after every batch of points, finds its dictionary in a fraction of the passes, and gives
@@ -113,33 +118,41 @@ pub(super) struct Train {
     ignore_delays: bool,
 }
 
+/// What a run begins with.
+struct Opened {
+    from: Option<Model>,
+    outputs: Outputs,
+    checkpoint: Checkpoint,
+    frame: Option<Frame>,
+    points: Points,
+    /// What is to be said of the data.
+    odd: Vec<String>,
+}
+
 impl Train {
-    pub fn run(mut self) -> Result<()> {
+    pub fn run(self) -> Result<()> {
+        Session::join()?.run(|cluster| {
+            if !cluster.is_first() {
+                silence();
+            }
+            self.run_on(cluster)
+        })
+    }
+
+    fn run_on(mut self, cluster: &Cluster) -> Result<()> {
         if self.plan.is_spatial() {
+            cluster.agree(ranks::refuse(cluster, "--model spatial"))?;
             return self.room();
         }
-        self.spatial.refuse()?;
+        cluster.agree(self.spatial.refuse())?;
         if self.framing.is_spectrum() {
+            cluster.agree(ranks::refuse(cluster, "--transform spectrum"))?;
             self.plan.resolve()?;
             return self.spectrum();
         }
-        let from = self.plan.from.as_deref().map(Model::read).transpose()?;
-        match &from {
-            Some(model) => self.plan.adopt(model)?,
-            None => self.plan.resolve()?,
-        }
-        // What is wrong with the flags shows before the data is read; only then it is known how many points there are.
-        self.plan.settings(0, 0, None)?;
-        let inputs: Vec<PathBuf> = self.data.iter().chain(&self.plan.from).cloned().collect();
-        let outputs = Outputs::new(&self.out, self.checkpoint.as_deref(), &inputs)?;
-        let checkpoint = Checkpoint::open(outputs.checkpoint.clone())?;
+        let Opened { from, outputs, checkpoint, frame, mut points, mut odd } =
+            cluster.agree(self.open(cluster))?;
         let like_model = from.as_ref().filter(|_| !self.framing.is_given());
-        let (frame, gains) = match like_model {
-            Some(model) => (model.frame, model.gains.as_slice()),
-            None => (front_end::frame(&self.framing, &self.plan, &self.data)?, &[][..]),
-        };
-        let mut odd = front_end::check(&self.data, frame.as_ref(), self.ignore_delays)?;
-        let mut points = Points::open_evened(&self.data, frame.as_ref(), self.step as usize, gains)?;
         let frame = points.frame(frame);
         let survey = Survey::of(&mut points)?;
         let given = Given {
@@ -148,18 +161,16 @@ impl Train {
             dims: points.dims(),
             are_rows: frame.is_none_or(|frame| frame.form == Form::Samples),
         };
-        odd.extend(survey.check_training(self.plan.model, self.plan.latents(), given)?);
+        let said = survey.check_training(self.plan.model, self.plan.latents(), given);
+        odd.extend(cluster.agree(said)?);
         if self.plan.iterations() == 0 && from.is_none() {
             odd.push("no iterations: nothing is learned, and the dictionary is where it starts".into());
         }
         odd.extend(like_model.and_then(|model| model.other_rate(points.rate())));
         self.say_band(&points, frame.as_ref());
-        points.hold_out(self.plan.settings(0, 0, None)?.holdout, self.plan.seed)?;
-        let channels = (!points.gains().is_empty()).then_some(points.dims());
-        let settings = self.plan.settings(points.len(), points.dims(), channels)?;
-        self.plan.check_angles(points.dims())?;
-        self.plan.check_weak(points.dims())?;
-        let mut state = match self.resume.then(|| checkpoint.read()).transpose()?.flatten() {
+        let settings = cluster.agree(self.settle(&mut points))?;
+        let earlier = if self.resume { ranks::earlier(&checkpoint, cluster)? } else { None };
+        let mut state = match earlier {
             Some(state) => checkpoint.accept(state, &settings, &points)?,
             None => {
                 if self.resume {
@@ -173,17 +184,68 @@ impl Train {
         odd.iter().for_each(warn);
         // Better now than after hours: data may be beyond the numbers that a model can hold.
         self.blob(&state, About { frame, gains: points.gains(), ..About::default() })?;
-        if self.train(&mut state, &mut points, &checkpoint)? {
+        let is_finished = self.train(&mut state, &mut points, &checkpoint)?;
+        let mut end = || {
+            if !is_finished {
+                let place = report::place(&state, state.current.history.len().saturating_sub(1));
+                let advice =
+                    format!("the same command with --resume goes on from {}", checkpoint.path.display());
+                return Err(Error::interrupted("stopped before the end", place, advice));
+            }
+            if !cluster.is_first() {
+                return Ok(());
+            }
             let cut_off = limits::check(&state, &mut points)?;
             cut_off.iter().for_each(warn);
             odd.extend(cut_off);
             let about = About { frame, gains: points.gains(), ..About::default() };
             self.write(&state, about, &outputs.json, &odd)
-        } else {
-            let place = report::place(&state, state.current.history.len().saturating_sub(1));
-            let advice = format!("the same command with --resume goes on from {}", checkpoint.path.display());
-            Err(Error::interrupted("stopped before the end", place, advice))
+        };
+        cluster.agree(end())
+    }
+
+    /// Holds points out, and says what a run on the others shall do.
+    fn settle(&self, points: &mut Points) -> Result<Settings> {
+        points.hold_out(self.plan.settings(0, 0, None)?.holdout, self.plan.seed)?;
+        let channels = (!points.gains().is_empty()).then_some(points.dims());
+        let settings = self.plan.settings(points.len(), points.dims(), channels)?;
+        self.plan.check_angles(points.dims())?;
+        self.plan.check_weak(points.dims())?;
+        Ok(settings)
+    }
+
+    /// What every process does by itself, before any work: flags, names of results, data.
+    fn open(&mut self, cluster: &Cluster) -> Result<Opened> {
+        let from = self.plan.from.as_deref().map(Model::read).transpose()?;
+        match &from {
+            Some(model) => self.plan.adopt(model)?,
+            None => self.plan.resolve()?,
         }
+        // What is wrong with the flags shows before the data is read; only then it is known how many points there are.
+        ranks::check(&self.plan.settings(0, 0, None)?, cluster)?;
+        let inputs: Vec<PathBuf> = self.data.iter().chain(&self.plan.from).cloned().collect();
+        let asked = self.checkpoint.as_deref();
+        let (outputs, checkpoint) = match cluster.is_first() {
+            true => {
+                let outputs = Outputs::new(&self.out, asked, &inputs)?;
+                let checkpoint = Checkpoint::open(outputs.checkpoint.clone())?;
+                (outputs, checkpoint)
+            }
+            false => {
+                let outputs = Outputs::named(&self.out, asked);
+                let checkpoint = Checkpoint::elsewhere(outputs.checkpoint.clone());
+                (outputs, checkpoint)
+            }
+        };
+        let like_model = from.as_ref().filter(|_| !self.framing.is_given());
+        let (frame, gains) = match like_model {
+            Some(model) => (model.frame, model.gains.as_slice()),
+            None => (front_end::frame(&self.framing, &self.plan, &self.data)?, &[][..]),
+        };
+        let odd = front_end::check(&self.data, frame.as_ref(), self.ignore_delays)?;
+        let mut points = Points::open_evened(&self.data, frame.as_ref(), self.step as usize, gains)?;
+        points.share(cluster);
+        Ok(Opened { from, outputs, checkpoint, frame, points, odd })
     }
 
     /// Says which bins of a transform are learned from, where the others are empty.
@@ -212,23 +274,33 @@ impl Train {
             .advance(state.current.number * (state.settings.iterations + 1) + state.current.history.len());
         let inside = Inside::new(state, points);
         progress.watch(inside.watcher());
-        let stop = interrupt::flag(progress.announcer(), &checkpoint.path);
+        let cluster = points.cluster().clone();
+        let stop = interrupt::flag(progress.announcer(), &checkpoint.path, &cluster);
         let every = self.checkpoint_every as usize;
-        state.run(points, threads, |state| {
+        // Of several processes one may be killed at any time.
+        let writes = self.checkpoint.is_some() || cluster.size() > 1;
+        let mut traffic = ranks::Traffic::new(&cluster, threads);
+        let finished = state.run(points, threads, |state| {
+            cluster.check_same(ranks::numbers(&state.current.parameters))?;
             let done = state.current.history.len();
             let ends = state.current.finished;
             let skipped = if ends { (state.settings.iterations + 1).saturating_sub(done) } else { 0 };
             let (short, line) = report::lines(state);
-            progress.note(short, line);
+            progress.note(short, line + &traffic.of_iteration());
             progress.advance(1 + skipped);
             inside.next(state);
             // A run that is at its end has a result to write.
-            let asked = stop.load(Ordering::SeqCst) && !(ends && state.current.number + 1 >= starts);
-            if asked || (self.checkpoint.is_some() && (done.is_multiple_of(every) || ends)) {
-                checkpoint.write(state)?;
+            let asked =
+                cluster.any(stop.load(Ordering::SeqCst)) && !(ends && state.current.number + 1 >= starts);
+            if asked || (writes && (done.is_multiple_of(every) || ends)) {
+                let write = || if cluster.is_first() { checkpoint.write(state) } else { Ok(()) };
+                cluster.agree(write())?;
             }
             Ok(if asked { Next::Stop } else { Next::Continue })
-        })
+        });
+        drop(progress);
+        traffic.say();
+        finished
     }
 
     fn blob(&self, state: &State, about: About<'_>) -> Result<Vec<u8>> {

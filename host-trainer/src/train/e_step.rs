@@ -1,9 +1,10 @@
 //! The E-step: points to statistics, through the core.
 //!
 //! Points go through in chunks of at most [`CHUNK`]: one matrix product projects a chunk, the core selects and
-//! walks each point, and what it finds is scattered. Chunks are dealt to up to [`LANES`] lanes, each of which
-//! sums its own in order; lanes are merged in order. So the bits do not depend on the number of threads, and
-//! no more than one chunk per lane is in memory at a time.
+//! walks each point, and what it finds is scattered. Chunks are dealt to lanes, 16 or with many points more, each of which
+//! sums its own in order; lanes are added up in order. Threads take lanes, and so do the ranks of a [cluster](crate::cluster), which read the
+//! chunks of their own lanes only. So the bits depend neither on the number of threads nor on that of ranks, and
+//! no more than a few chunks are in memory at a time.
 //!
 //! Inference runs in `f64` or `f32`; sums over chunks are always `f64`.
 
@@ -15,14 +16,15 @@ mod scatter;
 use super::points::Points;
 use super::settings::Precision;
 use super::statistics::Statistics;
-use crate::parameters::Parameters;
+use crate::cluster::Cluster;
+use crate::parameters::{Parameters, SlabCov};
 use crate::prepare::{Options, StatesName};
 use crate::{Error, Result};
 use job::{Job, Scalar, Wanted};
-use lane::Lane;
+use lane::{Desk, Lane};
 use spikelet::Engine;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 pub use lane::Poor;
 pub use restricted::Sets;
@@ -33,6 +35,10 @@ pub const CHUNK: usize = 256;
 const LEAST_CHUNK: usize = 32;
 /// Sums kept apart, at most, whatever the number of threads: enough for any desktop, little memory.
 pub const LANES: usize = 16;
+/// The same of many points, for clusters: one for so many points each, as long as all sums do not take more numbers than this (256 MiB).
+const MOST_LANES: usize = 1024;
+const POINTS_PER_LANE: usize = 1 << 14;
+const MOST_NUMBERS: usize = 1 << 25;
 /// Of many latents fewer sums are kept apart: their H (H + 1) / 2 moments shall not take more numbers than this (1 GiB).
 const MOST_MOMENTS: usize = 1 << 27;
 
@@ -51,6 +57,8 @@ pub struct Task<'a> {
     pub least_evidence: f64,
     /// The latents of every point, where the model's own scores do not choose them.
     pub sets: Option<Sets<'a>>,
+    /// Whether the points that are explained worst are told.
+    pub names_worst: bool,
 }
 
 /// Statistics of all points under the parameters, in `f64`.
@@ -68,10 +76,10 @@ impl<'a> Task<'a> {
     pub fn new(parameters: &'a Parameters, options: &'a Options) -> Self {
         let engine = Engine::of_kind(parameters.kind.kind());
         let least_evidence = f64::NEG_INFINITY;
-        Self { parameters, options, engine, temperature: 1.0, least_evidence, sets: None }
+        Self { parameters, options, engine, temperature: 1.0, least_evidence, sets: None, names_worst: false }
     }
 
-    /// Statistics of the points, and of every chunk the point explained worst.
+    /// Statistics of the points, and the points of every chunk that are explained worst, where these are wanted.
     pub fn run(
         &self,
         points: &mut Points,
@@ -79,12 +87,12 @@ impl<'a> Task<'a> {
         precision: Precision,
     ) -> Result<(Statistics, Vec<Poor>)> {
         Ok(match precision {
-            Precision::F64 => {
-                self.run_in::<f64>(points, threads, Wanted::Statistics)?.finish(self.parameters)
-            }
-            Precision::F32 => {
-                self.run_in::<f32>(points, threads, Wanted::Statistics)?.finish(self.parameters)
-            }
+            Precision::F64 => self
+                .run_in::<f64>(points, threads, Wanted::Statistics)?
+                .finish(self.parameters, self.names_worst),
+            Precision::F32 => self
+                .run_in::<f32>(points, threads, Wanted::Statistics)?
+                .finish(self.parameters, self.names_worst),
         })
     }
 
@@ -107,8 +115,24 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// ln p(y) of the points over the kept states, in no particular order.
+    /// ln p(y) of the points over the kept states, in no particular order; of the points of this rank.
     pub fn evidences(&self, points: &mut Points, threads: usize, precision: Precision) -> Result<Vec<f64>> {
+        Ok(self.evidences_by_lane(points, threads, precision)?.concat())
+    }
+
+    /// The sum of ln p(y) over all points.
+    pub fn evidence(&self, points: &mut Points, threads: usize, precision: Precision) -> Result<f64> {
+        let lanes = self.evidences_by_lane(points, threads, precision)?;
+        let sums: Vec<f64> = lanes.iter().map(|lane| lane.iter().sum()).collect();
+        Ok(points.cluster().gather(&sums).iter().sum())
+    }
+
+    fn evidences_by_lane(
+        &self,
+        points: &mut Points,
+        threads: usize,
+        precision: Precision,
+    ) -> Result<Vec<Vec<f64>>> {
         Ok(match precision {
             Precision::F64 => self.run_in::<f64>(points, threads, Wanted::Evidences)?.evidences(),
             Precision::F32 => self.run_in::<f32>(points, threads, Wanted::Evidences)?.evidences(),
@@ -126,20 +150,38 @@ impl<'a> Task<'a> {
     fn run_in<T: Scalar>(&self, points: &mut Points, threads: usize, wanted: Wanted) -> Result<Lanes<T>> {
         let job = Job::<T>::new(self, wanted)?;
         let size = chunk_len(points.len(), self.least_chunk());
-        let mut lanes = Lanes::new(&job, points.len().div_ceil(size));
-        let (mut start, mut block) = (0, Vec::new());
-        while points.read(start, lanes.0.len() * size, &mut block)? > 0 {
-            lanes.run(&job, &block, start, size, threads)?;
-            start += block.len() / self.parameters.dims;
-        }
+        let count = lanes(self.parameters, points.len(), size);
+        let cluster = points.cluster().clone();
+        let own = cluster.share(count);
+        let mut lanes = Lanes::new(&job, count, own.len(), threads, &cluster);
+        let at_once = LANES.max(threads);
+        let mut all = || -> Result<()> {
+            let mut block = Vec::new();
+            // A chunk for every lane, then the next for every lane.
+            for row in (0..points.len()).step_by(count * size) {
+                for first in own.clone().step_by(at_once) {
+                    let (start, chunks) = (row + first * size, at_once.min(own.end - first));
+                    points.read(start, chunks * size, &mut block)?;
+                    lanes.run(&job, &block, (start, first - own.start), size)?;
+                }
+            }
+            Ok(())
+        };
+        let done = all();
+        cluster.agree(done)?;
         Ok(lanes)
     }
 }
 
-/// Sums kept apart, by the model only.
-fn lanes(parameters: &Parameters) -> usize {
-    let moments = parameters.latents * (parameters.latents + 1) / 2;
-    (MOST_MOMENTS / moments).clamp(1, LANES)
+/// Sums kept apart, by the model and the number of points only.
+fn lanes(parameters: &Parameters, points: usize, chunk: usize) -> usize {
+    let (d, h) = (parameters.dims, parameters.latents);
+    let moments = h * (h + 1) / 2;
+    let few = (MOST_MOMENTS / moments).clamp(1, LANES);
+    let full = if matches!(parameters.slab_cov, SlabCov::Full(_)) { h * h } else { 0 };
+    let numbers = moments + 2 * d * h + d * d + full;
+    let many = (points / POINTS_PER_LANE).min(MOST_NUMBERS / numbers).clamp(few, MOST_LANES);
+    points.div_ceil(chunk).clamp(1, many)
 }
 
 /// Points per chunk: few enough that all lanes get some, by the number of points only.
@@ -147,71 +189,91 @@ fn chunk_len(points: usize, least: usize) -> usize {
     points.div_ceil(LANES).clamp(least, CHUNK)
 }
 
-/// Sums that are kept apart, each with the memory that computing it needs.
-struct Lanes<T>(Vec<Mutex<Lane<T>>>);
+/// The sums of this rank that are kept apart, and the memory of every thread.
+struct Lanes<T> {
+    own: Vec<Mutex<Lane>>,
+    desks: Vec<Mutex<Desk<T>>>,
+    /// How many there are, those of other ranks included.
+    all: usize,
+    cluster: Cluster,
+}
 
 impl<T: Scalar> Lanes<T> {
-    fn new(job: &Job<'_, T>, chunks: usize) -> Self {
-        Self((0..chunks.clamp(1, lanes(job.parameters))).map(|_| Mutex::new(Lane::new(job))).collect())
+    fn new(job: &Job<'_, T>, all: usize, own: usize, threads: usize, cluster: &Cluster) -> Self {
+        let own = (0..own).map(|_| Mutex::new(Lane::new(job.parameters))).collect();
+        let desks = (0..threads.max(1)).map(|_| Mutex::default()).collect();
+        Self { own, desks, all, cluster: cluster.clone() }
     }
 
-    /// Adds a block of points, the first of which is number `start`: a chunk of `size` for every lane.
+    /// Adds a block of points, the first of which is number `start`: a chunk of `size` for every lane from `first` on.
     fn run(
         &mut self,
         job: &Job<'_, T>,
         block: &[f64],
-        start: usize,
+        (start, first): (usize, usize),
         size: usize,
-        threads: usize,
     ) -> Result<()> {
         let chunks: Vec<&[f64]> = block.chunks(size * job.parameters.dims).collect();
         let next = AtomicUsize::new(0);
-        let work = || -> Result<()> {
+        let work = |desk: &Mutex<Desk<T>>| -> Result<()> {
+            let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
             loop {
-                let lane = next.fetch_add(1, Ordering::Relaxed);
-                let Some(chunk) = chunks.get(lane) else { return Ok(()) };
-                let mut own = self.0[lane].lock().unwrap_or_else(|broken| broken.into_inner());
-                own.run(job, chunk, start + lane * size)?;
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(chunk) = chunks.get(number) else { return Ok(()) };
+                let mut lane = self.own[first + number].lock().unwrap_or_else(PoisonError::into_inner);
+                lane.run(job, &mut desk, chunk, start + number * size)?;
             }
         };
+        let (own, others) = self.desks.split_at(1);
         std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads.clamp(1, chunks.len())).map(|_| scope.spawn(work)).collect();
-            let own = work();
+            let others = others.iter().take(chunks.len().saturating_sub(1));
+            let others: Vec<_> = others.map(|desk| scope.spawn(|| work(desk))).collect();
+            let done = own.iter().try_for_each(work);
             let joined = others.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(broken())));
-            joined.fold(own, |result, other| result.and(other))
+            joined.fold(done, |result, other| result.and(other))
         })
     }
 
-    fn evidences(self) -> Vec<f64> {
-        let lanes = self.0.into_iter().map(|lane| lane.into_inner().unwrap_or_else(|l| l.into_inner()));
-        lanes.flat_map(|lane| lane.evidences).collect()
+    fn into_own(self) -> impl Iterator<Item = Lane> {
+        self.own.into_iter().map(|lane| lane.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn evidences(self) -> Vec<Vec<f64>> {
+        self.into_own().map(|lane| lane.evidences).collect()
     }
 
     fn finish_with_activities(mut self, parameters: &Parameters, points: usize) -> (Statistics, Vec<f64>) {
         let h = parameters.latents;
         let mut all = vec![0.0; points * h];
-        for lane in &mut self.0 {
-            let lane = lane.get_mut().unwrap_or_else(|broken| broken.into_inner());
+        for lane in &mut self.own {
+            let lane = lane.get_mut().unwrap_or_else(PoisonError::into_inner);
             for (first, rows) in &lane.activities {
                 all[first * h..][..rows.len()].copy_from_slice(rows);
             }
         }
-        (self.finish(parameters).0, all)
+        (self.finish(parameters, false).0, all)
     }
 
-    fn finish(self, parameters: &Parameters) -> (Statistics, Vec<Poor>) {
-        let mut lanes = self.0.into_iter().map(|lane| lane.into_inner().unwrap_or_else(|l| l.into_inner()));
-        // There is always at least one.
-        let first = lanes.next().map(Lane::finish);
-        let (mut sums, mut poor) = first.unwrap_or_else(|| (Statistics::default(), Vec::new()));
-        for lane in lanes {
-            let (others, more) = lane.finish();
-            sums.merge(&others);
-            poor.extend(more);
-        }
+    /// The sums of all ranks; and, where these are wanted, the points that are explained worst.
+    fn finish(self, parameters: &Parameters, names_worst: bool) -> (Statistics, Vec<Poor>) {
+        let (all, cluster) = (self.all, self.cluster.clone());
+        let (own, poor): (Vec<Statistics>, Vec<Vec<Poor>>) = self.into_own().map(Lane::finish).unzip();
+        let mut sums = Statistics::add_up(own, all, parameters, &cluster);
         sums.pulls_to_slab(parameters);
+        let poor = if names_worst { gather(poor.concat(), parameters.dims, &cluster) } else { Vec::new() };
         (sums, poor)
     }
+}
+
+/// Those of all ranks, in the order of lanes.
+fn gather(own: Vec<Poor>, d: usize, cluster: &Cluster) -> Vec<Poor> {
+    if cluster.size() == 1 {
+        return own;
+    }
+    let flat: Vec<f64> =
+        own.into_iter().flat_map(|p| std::iter::once(p.evidence).chain(p.residual)).collect();
+    let one = |row: &[f64]| Poor { evidence: row[0], residual: row[1..].to_vec() };
+    cluster.gather(&flat).chunks_exact(1 + d).map(one).collect()
 }
 
 fn broken() -> Error {

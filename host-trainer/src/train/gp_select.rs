@@ -98,10 +98,11 @@ impl Selector {
         threads: usize,
     ) -> Result<Statistics> {
         let sets = Sets { latents: &self.sets, each: settings.selected };
-        let How { engine, temperature, kept, options } = *how;
+        let How { engine, temperature, kept, options, .. } = *how;
         let mut task = Task { engine, temperature, sets: Some(sets), ..Task::new(parameters, &options) };
         if kept < 1.0 {
-            task.least_evidence = threshold(task.evidences(points, threads, settings.precision)?, kept);
+            let evidences = task.evidences(points, threads, settings.precision)?;
+            task.least_evidence = threshold(evidences, kept, points.cluster());
         }
         let (statistics, activities) = task.run_with_activities(points, threads, settings.precision)?;
         self.learn(settings, &activities, (start, iteration), points)?;

@@ -1,10 +1,13 @@
 //! Where an E-step gets its points from: memory, or files that may be larger than it.
 
+mod runs;
 mod subset;
 
 use super::whiten::Whitening;
+use crate::cluster::Cluster;
 use crate::data::{Source, gains, used_bins};
 use crate::{Error, Result};
+use runs::Runs;
 use spikelet::frame::{Form, Frame};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,8 +18,12 @@ use subset::Subset;
 /// costs little against inference.
 pub const IN_MEMORY: usize = 1 << 23;
 
-/// Neighbours that stay together when points are drawn at random, so that files are read in pieces.
-pub const RUN: usize = 8;
+/// Points in a section of a sum over all of them, at least, and sections, at most.
+const SECTION: usize = 1 << 16;
+const SECTIONS: usize = 64;
+
+/// Numbers in the sums of all sections, at most (256 MiB), unless there is one only.
+const MOST_NUMBERS: usize = 1 << 25;
 
 /// Points to learn from, read a piece at a time.
 #[derive(Debug)]
@@ -30,9 +37,15 @@ pub struct Points {
     /// Bins of a transform that points are of; the others are empty.
     used: usize,
     held: Held,
-    whitening: Option<Whitening>,
+    whitening: Option<Arc<Whitening>>,
     /// Which of the points in files these are; `None` for all of them.
-    subset: Option<Subset>,
+    subset: Option<Arc<Subset>>,
+    /// Which runs of these, in an order of their own; `None` for all.
+    batch: Option<Runs>,
+    /// Mean and covariance, once computed.
+    moments: Option<(Vec<f64>, Vec<f64>)>,
+    /// Who else has these points, and computes on other parts of them.
+    cluster: Cluster,
     /// Points that are not learned from.
     held_out: Option<Box<Points>>,
     /// How many have been read, again and again.
@@ -63,6 +76,9 @@ impl Points {
             held,
             whitening: None,
             subset: None,
+            batch: None,
+            moments: None,
+            cluster: Cluster::alone(),
             held_out: None,
             read: Arc::default(),
         }
@@ -160,6 +176,19 @@ impl Points {
         self.points == 0
     }
 
+    /// From now on sums over the points are those of all ranks, each of which reads its own part.
+    pub fn share(&mut self, cluster: &Cluster) {
+        self.cluster = cluster.clone();
+        if let Some(held_out) = &mut self.held_out {
+            held_out.share(cluster);
+        }
+    }
+
+    /// Who computes sums over the points.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
     /// From now on all points are read as V y. Done once only.
     pub fn whiten(&mut self, whitening: &Whitening) {
         if self.whitening.is_some() {
@@ -168,26 +197,11 @@ impl Points {
         if let Held::Memory(values) = &mut self.held {
             whitening.apply(values);
         }
-        self.whitening = Some(whitening.clone());
+        self.moments = None;
+        self.whitening = Some(Arc::new(whitening.clone()));
         if let Some(held_out) = &mut self.held_out {
             held_out.whiten(whitening);
         }
-    }
-
-    /// Runs of [`RUN`] neighbours there are; the last may be shorter.
-    pub fn runs(&self) -> usize {
-        self.points.div_ceil(RUN)
-    }
-
-    /// Replaces `piece` by the points of these runs, in this order.
-    pub fn read_runs(&mut self, runs: &[usize], piece: &mut Vec<f64>) -> Result<()> {
-        piece.clear();
-        let mut run = Vec::new();
-        for &number in runs {
-            self.read(number * RUN, RUN, &mut run)?;
-            piece.extend_from_slice(&run);
-        }
-        Ok(())
     }
 
     /// Replaces `piece` by up to `count` points from `start` on; says how many there were.
@@ -201,12 +215,16 @@ impl Points {
             }
             (Held::Files(sources), subset) => {
                 let mut sources = sources.lock().unwrap_or_else(PoisonError::into_inner);
-                match subset {
-                    None => read_files(&mut sources, start, count, piece)?,
-                    Some(subset) => {
-                        for (start, count) in subset.ranges(start, count) {
-                            read_files(&mut sources, start, count, piece)?;
-                        }
+                let mut read = |start: usize, count: usize| match subset {
+                    None => read_files(&mut sources, start, count, piece),
+                    Some(subset) => subset
+                        .ranges(start, count)
+                        .try_for_each(|(start, count)| read_files(&mut sources, start, count, piece)),
+                };
+                match &self.batch {
+                    None => read(start, count)?,
+                    Some(runs) => {
+                        runs.ranges(start, count).try_for_each(|(start, count)| read(start, count))?;
                     }
                 }
                 if let Some(whitening) = &self.whitening {
@@ -226,11 +244,14 @@ impl Points {
     /// Mean and covariance (D x D) of all points, in one pass over pieces. Sums are about the first point, so that
     /// an offset costs no digits.
     pub fn covariance(&mut self) -> Result<(Vec<f64>, Vec<f64>)> {
+        if let Some(known) = &self.moments {
+            return Ok(known.clone());
+        }
         let d = self.dims;
-        let (mut mean, mut second) = (vec![0.0; d], vec![0.0; d * d]);
-        let (mut start, mut piece, mut origin) = (0, Vec::new(), Vec::new());
+        let mut origin = Vec::new();
         self.read(0, 1, &mut origin)?;
-        while self.read(start, 4096, &mut piece)? > 0 {
+        let mut sums = self.sum(d + d * d, |piece, sums| {
+            let (mean, second) = sums.split_at_mut(d);
             for y in piece.chunks_exact_mut(d) {
                 y.iter_mut().zip(&origin).for_each(|(y, origin)| *y -= origin);
                 for (i, a) in y.iter().enumerate() {
@@ -238,14 +259,41 @@ impl Points {
                     second[i * d..][..=i].iter_mut().zip(&*y).for_each(|(sum, b)| *sum += a * b);
                 }
             }
-            start += piece.len() / d;
-        }
+        })?;
+        let (mean, second) = sums.split_at_mut(d);
         let n = self.points as f64;
         mean.iter_mut().for_each(|m| *m /= n);
         let entry = |i: usize, j: usize| second[i.max(j) * d + i.min(j)] / n - mean[i] * mean[j];
         let covariance = (0..d * d).map(|e| entry(e / d, e % d)).collect();
         mean.iter_mut().zip(&origin).for_each(|(mean, origin)| *mean += origin);
-        Ok((mean, covariance))
+        Ok(self.moments.insert((mean.to_vec(), covariance)).clone())
+    }
+
+    /// `length` sums over all points, of all ranks: `add` adds those of a piece, which it may change. Sections of many points are
+    /// summed apart, by the number of points only, and then in order.
+    pub fn sum(&mut self, length: usize, add: impl Fn(&mut [f64], &mut [f64])) -> Result<Vec<f64>> {
+        let most = (MOST_NUMBERS / length.max(1)).clamp(1, SECTIONS);
+        let sections = self.points.div_ceil(SECTION).clamp(1, most);
+        let border = |section: usize| (section as u128 * self.points as u128 / sections as u128) as usize;
+        let cluster = self.cluster.clone();
+        let borders: Vec<_> = cluster.share(sections).map(|s| border(s)..border(s + 1)).collect();
+        let mut sums = vec![vec![0.0; length]; borders.len().max(1)];
+        let mut all = || -> Result<()> {
+            let mut piece = Vec::new();
+            for (section, sums) in borders.iter().zip(&mut sums) {
+                for start in section.clone().step_by(4096) {
+                    self.read(start, 4096.min(section.end - start), &mut piece)?;
+                    add(&mut piece, sums);
+                }
+            }
+            Ok(())
+        };
+        let done = all();
+        cluster.agree(done)?;
+        let mut total = sums.remove(0);
+        let others: Vec<&[f64]> = sums.iter().map(Vec::as_slice).collect();
+        cluster.fold(sections, &mut total, &others);
+        Ok(total)
     }
 }
 

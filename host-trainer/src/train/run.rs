@@ -316,7 +316,8 @@ impl State {
         } else {
             let kept = settings.kept_at(iteration, &now.parameters.prior);
             let engine = settings.engine_at(now.number, iteration);
-            let how = How { engine, temperature, kept, options: settings.options() };
+            let options = settings.options();
+            let how = How { engine, temperature, kept, options, names_worst: false };
             let statistics = match settings.engine {
                 settings::Engine::Factored => {
                     factored::e_step(&now.parameters, &mut now.means, points, threads)?
@@ -386,7 +387,7 @@ fn held_out(
     let task = Task { engine, ..Task::new(&now.parameters, &options) };
     let sum: f64 = match settings.engine {
         settings::Engine::Factored => factored::free_energy(&now.parameters, points, threads)?,
-        _ => task.evidences(points, threads, settings.precision)?.iter().sum(),
+        _ => task.evidence(points, threads, settings.precision)?,
     };
     Ok(Some(HeldOut { sum: sum + log_det * points.len() as f64, points: points.len() }))
 }
@@ -405,7 +406,8 @@ fn value_best(
     let margin = margin(settings, &now.history, count);
     let engine = settings.engine_at(now.number, now.history.len() - 1);
     let Some(best) = now.best.as_mut().filter(|best| best.value > last + margin) else { return Ok(()) };
-    let how = How { engine, temperature: 1.0, kept: 1.0, options: settings.options() };
+    let options = settings.options();
+    let how = How { engine, temperature: 1.0, kept: 1.0, options, names_worst: false };
     let (statistics, _) = e_step(settings, &best.parameters, &how, points, threads)?;
     best.free_energy = statistics.free_energy + offset;
     if settings.holdout == 0.0 {
@@ -432,6 +434,8 @@ pub(super) struct How {
     /// Part of the points that counts, the best explained ones.
     pub kept: f64,
     pub options: Options,
+    /// Whether the points that are explained worst are told.
+    pub names_worst: bool,
 }
 
 /// The E-step, as the settings want it.
@@ -442,11 +446,12 @@ pub(super) fn e_step(
     points: &mut Points,
     threads: usize,
 ) -> Result<(Statistics, Vec<Poor>)> {
-    let How { engine, temperature, kept, options } = how;
+    let How { engine, temperature, kept, options, names_worst } = how;
     let (engine, temperature, kept) = (*engine, *temperature, *kept);
-    let mut task = Task { engine, temperature, ..Task::new(parameters, options) };
+    let mut task = Task { engine, temperature, names_worst: *names_worst, ..Task::new(parameters, options) };
     if kept < 1.0 {
-        task.least_evidence = threshold(task.evidences(points, threads, settings.precision)?, kept);
+        let evidences = task.evidences(points, threads, settings.precision)?;
+        task.least_evidence = threshold(evidences, kept, points.cluster());
     }
     task.run(points, threads, settings.precision)
 }

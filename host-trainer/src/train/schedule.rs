@@ -12,6 +12,7 @@
 use super::init::stream;
 use super::m_step::{Learned, Update, at_most};
 use super::settings::{Engine, Settings};
+use crate::cluster::Cluster;
 use crate::parameters::Parameters;
 use spikelet::rng::Rng;
 
@@ -77,11 +78,47 @@ impl Settings {
     }
 }
 
-/// The evidence that this part of all points reaches.
-pub(super) fn threshold(mut evidences: Vec<f64>, kept: f64) -> f64 {
-    let count = (kept * evidences.len() as f64).floor().max(1.0) as usize;
-    match evidences.len().checked_sub(count) {
-        Some(place) if place < evidences.len() => *evidences.select_nth_unstable_by(place, f64::total_cmp).1,
-        _ => f64::NEG_INFINITY,
+/// The evidence that this part of all points reaches; `own` are those of this rank.
+pub(super) fn threshold(mut own: Vec<f64>, kept: f64, cluster: &Cluster) -> f64 {
+    let all = cluster.total(own.len() as u64);
+    let count = (kept * all as f64).floor().max(1.0) as u64;
+    let Some(place) = all.checked_sub(count).filter(|&place| place < all) else { return f64::NEG_INFINITY };
+    own.sort_unstable_by(f64::total_cmp);
+    // The largest number that no more than `place` evidences are below, bit by bit from the first.
+    let below = |key: u64| cluster.total(own.partition_point(|&evidence| order(evidence) < key) as u64);
+    let key = (0..u64::BITS).rev().fold(0, |key, bit| {
+        let next = key | 1 << bit;
+        if below(next) <= place { next } else { key }
+    });
+    number(key)
+}
+
+/// A key that grows with its number, as [`f64::total_cmp`] has it, and the number of a key.
+fn order(x: f64) -> u64 {
+    let bits = x.to_bits();
+    bits ^ if bits >> 63 == 1 { u64::MAX } else { 1 << 63 }
+}
+
+fn number(key: u64) -> f64 {
+    f64::from_bits(key ^ if key >> 63 == 1 { 1 << 63 } else { u64::MAX })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_threshold_is_an_evidence_that_the_best_points_reach() {
+        let mut rng = Rng::new(8);
+        for count in [1, 2, 7, 500] {
+            let mut values: Vec<f64> = (0..count).map(|_| (rng.normal::<f64>() * 3.0).round()).collect();
+            for kept in [0.01, 0.3, 0.5, 0.99, 1.0] {
+                let found = threshold(values.clone(), kept, &Cluster::alone());
+                values.sort_by(f64::total_cmp);
+                let place = count - ((kept * count as f64).floor().max(1.0) as usize);
+                assert_eq!(found.to_bits(), values[place].to_bits(), "{count} {kept}");
+            }
+        }
+        assert_eq!(threshold(Vec::new(), 0.5, &Cluster::alone()), f64::NEG_INFINITY);
     }
 }

@@ -1,6 +1,7 @@
 //! The sums over points that an M-step needs. H, D as everywhere; matrices row-major.
 
 use super::kinds::{self, Sums};
+use crate::cluster::Cluster;
 use crate::parameters::{NoiseCov, Parameters, SlabCov};
 use serde::{Deserialize, Serialize};
 
@@ -71,19 +72,33 @@ impl Statistics {
         self.combine(batch, |sum, value| (1.0 - eta) * sum + scale * value);
     }
 
+    /// Adds up all of `lanes` sums that are kept apart, in their order, of which `own` are those of this rank.
+    pub fn add_up(mut own: Vec<Self>, lanes: usize, parameters: &Parameters, cluster: &Cluster) -> Self {
+        let mut total = if own.is_empty() { Self::new(parameters) } else { own.remove(0) };
+        // Counts of points are exact as numbers.
+        let scalars = |sums: &Self| [sums.points as f64, sums.free_energy, sums.counted];
+        let (mut first, others) = (scalars(&total), own.iter().map(scalars).collect::<Vec<_>>());
+        cluster.fold(lanes, &mut first, &others.iter().map(|other| &other[..]).collect::<Vec<_>>());
+        (total.points, total.free_energy, total.counted) = (first[0] as usize, first[1], first[2]);
+        for (number, array) in total.arrays_mut().into_iter().enumerate() {
+            let others: Vec<&[f64]> = own.iter().map(|other| other.arrays()[number]).collect();
+            cluster.fold(lanes, array, &others);
+        }
+        total
+    }
+
+    fn arrays(&self) -> [&[f64]; 9] {
+        let Self { activity, mean, square, second, cross, share, power, slab, slab_second, .. } = self;
+        [activity, mean, square, second, cross, share, power, slab, slab_second]
+    }
+
+    fn arrays_mut(&mut self) -> [&mut [f64]; 9] {
+        let Self { activity, mean, square, second, cross, share, power, slab, slab_second, .. } = self;
+        [activity, mean, square, second, cross, share, power, slab, slab_second]
+    }
+
     fn combine(&mut self, other: &Self, with: impl Fn(f64, f64) -> f64) {
-        let pairs = [
-            (&mut self.activity, &other.activity),
-            (&mut self.mean, &other.mean),
-            (&mut self.square, &other.square),
-            (&mut self.second, &other.second),
-            (&mut self.cross, &other.cross),
-            (&mut self.share, &other.share),
-            (&mut self.power, &other.power),
-            (&mut self.slab, &other.slab),
-            (&mut self.slab_second, &other.slab_second),
-        ];
-        for (mine, others) in pairs {
+        for (mine, others) in self.arrays_mut().into_iter().zip(other.arrays()) {
             mine.iter_mut().zip(others).for_each(|(sum, &value)| *sum = with(*sum, value));
         }
     }

@@ -6,7 +6,7 @@
 //!
 //! (Cappe and Moulines 2009; Liang and Klein 2009), with the same E-step and M-step as plain EM. s begins as what
 //! the first parameters expect of N points, so that an M-step on it gives just these back and a first batch
-//! that hardly uses a latent does not lose it. Batches are runs of [`RUN`](super::points::RUN) neighbours in an order
+//! that hardly uses a latent does not lose it. Batches are runs of [neighbours](Points::run_len) in an order
 //! that depends on the seed, the start and the pass only, the same for points in memory and in files.
 //!
 //! What it buys: 256 random directions of length 1 in 64 dimensions, three to five on at a time, 5000 points, noise of
@@ -64,7 +64,7 @@ impl Settings {
 pub(super) fn pass(
     settings: &Settings,
     start: &mut Start,
-    points: &mut Points,
+    points: &Points,
     threads: usize,
     update: &Update,
 ) -> Result<(f64, Vec<Warning>)> {
@@ -75,7 +75,7 @@ pub(super) fn pass(
     let batches = (n as f64 / settings.batch as f64).round().max(1.0) as usize;
     // With few points there may be fewer runs than batches.
     let batches = batches.min(order.len());
-    let (mut free_energy, mut warnings, mut piece) = (0.0, Vec::new(), Vec::new());
+    let (mut free_energy, mut warnings) = (0.0, Vec::new());
     let mut poor: Vec<Poor> = Vec::new();
     let temperature = settings.temperature_at(number);
     let is_adaptive = settings.is_adaptive();
@@ -88,13 +88,12 @@ pub(super) fn pass(
         && ((number + 1) as f64) < REVIVE_UNTIL * all;
     for batch in 0..batches {
         let runs = &order[batch * order.len() / batches..(batch + 1) * order.len() / batches];
-        points.read_runs(runs, &mut piece)?;
+        let mut few = points.batch(runs);
         let kept = settings.kept_at(number, &start.parameters.prior);
-        let mut few = Points::new(piece.clone(), points.dims());
         let t = number * batches + batch;
         let stage = settings.stage(start.anneals, number as f64 + batch as f64 / batches as f64);
         let engine = settings.engine_at(start.number, t);
-        let how = How { engine, temperature, kept, options: stage.options };
+        let how = How { engine, temperature, kept, options: stage.options, names_worst: true };
         let (found, worst) = match stage.noise == 1.0 {
             true => e_step(settings, &start.parameters, &how, &mut few, threads)?,
             false => {

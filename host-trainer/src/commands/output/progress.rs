@@ -3,8 +3,9 @@
 //! The bar is one row at 60 columns too. Where steps of a job take long, a watcher says what goes on within one: it is asked
 //! every second on a terminal, and for a line whenever there was none for a while.
 
+use super::{is_silent, say};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -36,7 +37,7 @@ struct Lines {
 
 impl Progress {
     pub fn new(what: &'static str, total: usize) -> Self {
-        let target = if io::stderr().is_terminal() {
+        let target = if io::stderr().is_terminal() && !is_silent() {
             ProgressDrawTarget::stderr()
         } else {
             ProgressDrawTarget::hidden()
@@ -93,7 +94,7 @@ impl Progress {
         let bar = self.bar.clone();
         move |text| {
             if bar.is_hidden() {
-                let _ = writeln!(io::stderr(), "{text}");
+                say(text);
             } else {
                 bar.println(text);
             }
@@ -106,8 +107,7 @@ impl Lines {
         self.last = Instant::now();
         let percent = 100.0 * self.done as f64 / self.total.max(1) as f64;
         let note = note.map(|note| format!(": {note}")).unwrap_or_default();
-        let _ =
-            writeln!(io::stderr(), "{}: {} of {} ({percent:.0}%){note}", self.what, self.done, self.total);
+        say(format_args!("{}: {} of {} ({percent:.0}%){note}", self.what, self.done, self.total));
     }
 }
 

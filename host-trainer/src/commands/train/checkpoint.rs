@@ -25,6 +25,11 @@ impl Checkpoint {
         Ok(Self { path, _lock: lock })
     }
 
+    /// The file of another process of this run, which reads and writes it.
+    pub fn elsewhere(path: PathBuf) -> Self {
+        Self { path, _lock: None }
+    }
+
     /// Whole or not at all, so that a kill at any moment leaves the last one.
     pub fn write(&self, state: &impl Serialize) -> Result<()> {
         files::write_atomically(&self.path, |writer| {

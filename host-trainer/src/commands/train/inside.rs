@@ -30,7 +30,8 @@ impl Inside {
     pub fn new(state: &State, points: &Points) -> Self {
         let read = points.counter();
         let now = Now { place: String::new(), since: Instant::now(), before: 0 };
-        let inside = Self { now: Arc::new(Mutex::new(now)), points: points.len(), read };
+        let own = points.len().div_ceil(points.cluster().size());
+        let inside = Self { now: Arc::new(Mutex::new(now)), points: own, read };
         inside.next(state);
         inside
     }

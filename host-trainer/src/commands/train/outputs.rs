@@ -14,6 +14,17 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
+    /// Where they would go; nothing is checked.
+    pub fn named(model: &Path, checkpoint: Option<&Path>) -> Self {
+        let beside = || {
+            let mut name = model.as_os_str().to_owned();
+            name.push(".checkpoint");
+            PathBuf::from(name)
+        };
+        let checkpoint = checkpoint.map_or_else(beside, Path::to_path_buf);
+        Self { json: model.with_extension("json"), checkpoint, _folder: None }
+    }
+
     pub fn new(model: &Path, checkpoint: Option<&Path>, inputs: &[PathBuf]) -> Result<Self> {
         if files::ending(model).as_deref() == Some("json") {
             let what = "the model would be overwritten by its own description";
@@ -23,13 +34,7 @@ impl Outputs {
         if model.as_os_str().to_string_lossy().ends_with(['/', std::path::MAIN_SEPARATOR]) {
             return Err(Error::input("this is a folder, not a file", model.display(), "name a file in it"));
         }
-        let json = model.with_extension("json");
-        let beside = || {
-            let mut name = model.as_os_str().to_owned();
-            name.push(".checkpoint");
-            PathBuf::from(name)
-        };
-        let checkpoint = checkpoint.map_or_else(beside, Path::to_path_buf);
+        let Self { json, checkpoint, .. } = Self::named(model, checkpoint);
         for result in [checkpoint.as_path(), &json, model] {
             refuse_overwriting(result, inputs)?;
         }

@@ -4,6 +4,7 @@ use super::Train;
 use super::checkpoint::Checkpoint;
 use super::interrupt;
 use super::outputs::Outputs;
+use crate::cluster::Cluster;
 use crate::commands::output::{Progress, counted, print, warn};
 use crate::data::Source;
 use crate::files::Staged;
@@ -81,7 +82,7 @@ impl Train {
     ) -> Result<()> {
         let mut progress = Progress::new("training", training.iterations());
         progress.advance(training.history.len());
-        let stop = interrupt::flag(progress.announcer(), &checkpoint.path);
+        let stop = interrupt::flag(progress.announcer(), &checkpoint.path, &Cluster::alone());
         let points = (spectra.bins * spectra.frames) as f64;
         while !training.is_finished() {
             training.step(spectra, threads);

@@ -41,6 +41,7 @@ pub(super) struct Job<'a, T> {
     pub engine: Engine,
     pub least_evidence: f64,
     pub sets: Option<Sets<'a>>,
+    pub names_worst: bool,
     pub prepared: Prepared<T>,
     /// W in panels.
     pub dictionary: Vec<T>,
@@ -51,13 +52,14 @@ pub(super) struct Job<'a, T> {
 
 impl<'a, T: Scalar> Job<'a, T> {
     pub fn new(task: &Task<'a>, wanted: Wanted) -> Result<Self> {
-        let Task { parameters, options, engine, temperature, least_evidence, sets } = *task;
+        let Task { parameters, options, engine, temperature, least_evidence, sets, names_worst } = *task;
         Ok(Self {
             parameters,
             wanted,
             engine,
             least_evidence,
             sets,
+            names_worst,
             prepared: Prepared::tempered(parameters, options, temperature)?,
             dictionary: pack(&parameters.dictionary, parameters.dims, parameters.latents),
             weigh: Weigh::new(&parameters.noise.scaled(temperature), parameters.dims)?,

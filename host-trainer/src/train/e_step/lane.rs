@@ -12,6 +12,7 @@ use crate::{Error, Result};
 use spikelet::gibbs::Draw;
 use spikelet::model::States;
 use spikelet::{Detail, Inference};
+use std::mem::take;
 
 pub(super) const ADVICE: &str = "remove the point, subtract the mean of the data, or use --precision f64";
 
@@ -27,15 +28,22 @@ pub struct Poor {
     pub residual: Vec<f64>,
 }
 
-/// One of the sums that are kept apart, and what computing it needs.
-pub(super) struct Lane<T> {
+/// One of the sums that are kept apart.
+pub(super) struct Lane {
     pub sums: Statistics,
-    /// Of every chunk one, or a few.
+    /// Of every chunk one, or a few, where these are wanted.
     pub poor: Vec<Poor>,
     /// Of every point, where these are wanted.
     pub evidences: Vec<f64>,
     /// The number of the first point of every chunk, and `<s>` of its points, where these are wanted. (points x H)
     pub activities: Vec<(usize, Vec<f64>)>,
+    /// `sum <x> y^T`, or what models have in its place; grows by whole rows. (H x D)
+    cross: Shares,
+}
+
+/// What computing needs, one for each thread.
+#[derive(Default)]
+pub(super) struct Desk<T> {
     restricted: Restricted<T>,
     memory: Vec<T>,
     sample: Vec<T>,
@@ -45,70 +53,58 @@ pub(super) struct Lane<T> {
     counted: Vec<f64>,
     /// Draws of a point.
     drawn: Drawn,
-    /// `sum <x> y^T`, or what models have in its place; grows by whole rows. (H x D)
-    cross: Shares,
     /// The points of the chunk that are explained worst, worst first, with their `<x>`. (H)
     worst: Vec<(f64, usize, Vec<T>)>,
 }
 
-impl<T: Scalar> Lane<T> {
-    pub fn new(job: &Job<'_, T>) -> Self {
-        let sums = Statistics::new(job.parameters);
-        let [memory, sample, weighted, projection] = [(); 4].map(|()| Vec::new());
-        let worst = Vec::new();
-        let cross = Shares { seen: vec![0.0; sums.cross.len()], share: vec![0.0; sums.share.len()] };
-        let [evidences, counted] = [(); 2].map(|()| Vec::new());
-        let poor = Vec::new();
-        let drawn = Drawn::default();
-        let (activities, restricted) = (Vec::new(), Restricted::default());
-        Self {
-            sums,
-            poor,
-            evidences,
-            activities,
-            restricted,
-            memory,
-            sample,
-            weighted,
-            projection,
-            counted,
-            drawn,
-            cross,
-            worst,
-        }
+impl Lane {
+    pub fn new(parameters: &Parameters) -> Self {
+        let mut sums = Statistics::new(parameters);
+        // Summed by rows of the other way round until the end.
+        let cross = Shares { seen: take(&mut sums.cross), share: take(&mut sums.share) };
+        Self { sums, poor: Vec::new(), evidences: Vec::new(), activities: Vec::new(), cross }
     }
 
     /// Adds a chunk of points, the first of which is number `first`.
-    pub fn run(&mut self, job: &Job<'_, T>, chunk: &[f64], first: usize) -> Result<()> {
+    pub fn run<T: Scalar>(
+        &mut self,
+        job: &Job<'_, T>,
+        desk: &mut Desk<T>,
+        chunk: &[f64],
+        first: usize,
+    ) -> Result<()> {
         let model = job.prepared.model()?;
         let (d, h) = (job.parameters.dims, job.parameters.latents);
         let detail = job.detail();
-        self.project(job, chunk);
-        self.memory.resize(job.engine.arena_len(model.shape, detail), T::from_f64(0.0));
-        let mut inference = Inference::with_engine(model, &mut self.memory, detail, job.engine)
+        desk.project(job, chunk);
+        desk.memory.resize(job.engine.arena_len(model.shape, detail), T::from_f64(0.0));
+        let mut inference = Inference::with_engine(model, &mut desk.memory, detail, job.engine)
             .map_err(|error| Error::input(error, "the E-step", "change --engine or its settings"))?;
         inference.seek(first as u64);
 
         let searches = matches!(model.shape.states, States::Adaptive { .. });
         // Searches are cheap, and their schedule replaces more latents.
-        let most = if searches { (chunk.len() / d / ONE_IN).max(1) } else { 1 };
-        self.worst.clear();
+        let most = match job.names_worst {
+            true if searches => (chunk.len() / d / ONE_IN).max(1),
+            names => usize::from(names),
+        };
+        desk.worst.clear();
         let mut activities = Vec::new();
-        self.counted.clear();
-        for (i, (sample, u)) in self.sample.chunks_exact(d).zip(self.weighted.chunks_exact(d)).enumerate() {
+        desk.counted.clear();
+        for (i, (sample, u)) in desk.sample.chunks_exact(d).zip(desk.weighted.chunks_exact(d)).enumerate() {
             let energy: f64 = sample.iter().zip(u).map(|(y, u)| y.to_f64() * u.to_f64()).sum();
             let refused = |error| Error::input(error, format_args!("point {}", first + i), ADVICE);
-            let (y, b) = (&chunk[i * d..][..d], &self.projection[i * h..][..h]);
-            self.drawn.clear();
+            let (y, b) = (&chunk[i * d..][..d], &desk.projection[i * h..][..h]);
+            desk.drawn.clear();
             let keep = |draw: Draw<'_, T>| {
                 if let Seen::Draws(w) = &job.seen {
-                    self.drawn.add(w, &draw, y);
+                    desk.drawn.add(w, &draw, y);
                 }
             };
             let estimate = match job.sets {
                 Some(sets) => {
                     let (latents, energy) = (sets.of(first + i), T::from_f64(energy));
-                    self.restricted.infer(
+                    desk.restricted.infer(
                         job,
                         &model,
                         latents,
@@ -136,8 +132,8 @@ impl<T: Scalar> Lane<T> {
                 continue;
             }
             self.sums.counted += evidence;
-            if self.worst.len() < most || self.worst.last().is_some_and(|last| evidence < last.0) {
-                note(&mut self.worst, most, evidence, i, estimate.mean);
+            if desk.worst.len() < most || desk.worst.last().is_some_and(|last| evidence < last.0) {
+                note(&mut desk.worst, most, evidence, i, estimate.mean);
             }
             match searches {
                 true => self.sums.add_selected(&estimate),
@@ -150,11 +146,11 @@ impl<T: Scalar> Lane<T> {
                     continue;
                 }
                 Seen::Draws(_) => {
-                    self.drawn.add_to(&mut self.cross, &mut self.sums.power);
+                    desk.drawn.add_to(&mut self.cross, &mut self.sums.power);
                     continue;
                 }
             }
-            self.counted.extend_from_slice(y);
+            desk.counted.extend_from_slice(y);
             match searches {
                 true => add_selected_products(y, &estimate, &mut self.cross.seen),
                 false => add_products(y, estimate.mean, &mut self.cross.seen),
@@ -167,9 +163,9 @@ impl<T: Scalar> Lane<T> {
         if job.wanted == Wanted::Activities {
             self.activities.push((first, activities));
         }
-        if !self.counted.is_empty() {
-            self.sums.add_power(&self.counted, d);
-            for (evidence, point, mean) in &self.worst {
+        if !desk.counted.is_empty() {
+            self.sums.add_power(&desk.counted, d);
+            for (evidence, point, mean) in &desk.worst {
                 let residual = residual(job.parameters, chunk, *point, mean);
                 self.poor.push(Poor { evidence: *evidence, residual });
             }
@@ -177,6 +173,16 @@ impl<T: Scalar> Lane<T> {
         Ok(())
     }
 
+    /// The sums of all chunks.
+    pub fn finish(mut self) -> (Statistics, Vec<Poor>) {
+        let dims = self.cross.seen.len() / self.sums.mean.len().max(1);
+        self.sums.cross = transposed(&self.cross.seen, dims);
+        self.sums.share = transposed(&self.cross.share, dims);
+        (self.sums, self.poor)
+    }
+}
+
+impl<T: Scalar> Desk<T> {
     /// Sigma^-1 y and b = W^T Sigma^-1 y of all points of a chunk.
     fn project(&mut self, job: &Job<'_, T>, chunk: &[f64]) {
         let (d, h) = (job.parameters.dims, job.parameters.latents);
@@ -188,14 +194,6 @@ impl<T: Scalar> Lane<T> {
         self.sample.extend(chunk.iter().map(|&y| T::from_f64(y)));
         job.weigh.apply(&self.sample, d, &mut self.weighted);
         product(&self.weighted, &job.dictionary, d, h, &mut self.projection);
-    }
-
-    /// The sums of all chunks.
-    pub fn finish(mut self) -> (Statistics, Vec<Poor>) {
-        let dims = self.cross.seen.len() / self.sums.mean.len().max(1);
-        self.sums.cross = transposed(&self.cross.seen, dims);
-        self.sums.share = transposed(&self.cross.share, dims);
-        (self.sums, self.poor)
     }
 }
 

@@ -88,10 +88,11 @@ pub(super) fn lines(
 /// The strongest of a sample of the points, of length 1; without those that have no direction.
 fn strongest(points: &mut Points, least: usize) -> Result<Vec<Vec<f64>>> {
     let (n, d) = (points.len(), points.dims());
-    let every = points.runs().div_ceil(LOOKED_AT.div_ceil(super::super::points::RUN)).max(1);
+    let every = points.runs().div_ceil(LOOKED_AT.div_ceil(points.run_len())).max(1);
     let runs: Vec<usize> = (0..points.runs()).step_by(every).collect();
     let mut sample = Vec::new();
-    points.read_runs(&runs, &mut sample)?;
+    let mut some = points.batch(&runs);
+    some.read(0, some.len(), &mut sample)?;
     let mut sample: Vec<&[f64]> = sample.chunks_exact(d).collect();
     sample.sort_by(|a, b| dot(b, b).total_cmp(&dot(a, a)));
     let count = ((STRONGEST * sample.len() as f64) as usize).max(4 * least).min(n);

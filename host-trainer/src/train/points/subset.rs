@@ -68,12 +68,14 @@ impl Points {
             Held::Files(sources) => {
                 let held = Held::Files(Arc::clone(sources));
                 let others = Points::held_in(held, self.dims, held_out.len(n));
-                self.subset = Some(kept.clone());
-                Points { subset: Some(held_out), whitening: self.whitening.clone(), ..others }
+                self.subset = Some(Arc::new(kept.clone()));
+                Points { subset: Some(Arc::new(held_out)), whitening: self.whitening.clone(), ..others }
             }
         };
         others.rate = self.rate;
+        others.share(&self.cluster);
         self.points = kept.len(n);
+        self.moments = None;
         self.held_out = Some(Box::new(others));
         Ok(())
     }
