@@ -102,6 +102,12 @@
 #define SPK_KIND_SSMCA 5
 
 /**
+ * A Gaussian mixture: exactly one source, the component, made the sample. `activity` has the probability of each, spk_distances() how far
+ * the sample is from them.
+ */
+#define SPK_KIND_GMM 6
+
+/**
  * A chain begins at a state that no source alone can improve.
  */
 #define SPK_START_GREEDY 0
@@ -568,6 +574,20 @@ SPK_CHECKED
 spk_status spk_reconstruct(struct spk_state *state,
                            float *out,
                            size_t out_len);
+
+/**
+ * The squared distance of the last sample from each component of a mixture (SPK_KIND_GMM), in units of its noise: exact for the selected ones, for
+ * the others as far as their scores tell. A sample that no component made is far from all. Call it right after spk_process().
+ *
+ * @param state    from spk_init()
+ * @param out      filled with `out_len` numbers
+ * @param out_len  the model's `latents`
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, SPK_ERR_LENGTH, or SPK_ERR_SETTING for other kinds
+ */
+SPK_CHECKED
+spk_status spk_distances(struct spk_state *state,
+                         float *out,
+                         size_t out_len);
 
 /**
  * Forgets the samples seen so far, as if the state had just been made.

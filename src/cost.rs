@@ -55,6 +55,7 @@ impl<T: Real> Model<'_, T> {
         }
         let n = self.shape.selected as u64;
         let (selection, posterior) = match self.shape.states {
+            _ if self.shape.kind.is_mixture() => (self.scores(), self.mixture()),
             States::Adaptive { expansions } => self.adaptive(u64::from(expansions)),
             States::Subsets => (self.scores(), self.subsets()),
             States::Table => (self.scores(), self.tables()),
@@ -64,7 +65,11 @@ impl<T: Real> Model<'_, T> {
             selection,
             posterior: plus(posterior, 6 * n),
             // Up to three times, and once for every loud flip of the search.
-            refinement: (3 + self.shape.max_active as u64) * (self.refine() + self.climb()),
+            refinement: if self.shape.kind.is_mixture() {
+                0
+            } else {
+                (3 + self.shape.max_active as u64) * (self.refine() + self.climb())
+            },
         }
     }
 
@@ -117,6 +122,7 @@ impl<T: Real> Model<'_, T> {
             Selection::Independent { .. } => 3 * panels + h + again,
             Selection::Cosine { .. } => h + again,
             Selection::Bound => 2 * panels + h + again,
+            Selection::Learned { .. } => panels + again,
         }
     }
 
@@ -134,6 +140,13 @@ impl<T: Real> Model<'_, T> {
 
     fn sizes(&self) -> [u64; 3] {
         [self.shape.dims, self.shape.selected, self.shape.max_active].map(|n| n as u64)
+    }
+
+    /// Distances of the selected components, exponentials of all that count.
+    fn mixture(&self) -> u64 {
+        let [d, n, _] = self.sizes();
+        let residual = if matches!(self.noise, Noise::Full(_)) { d * (d + 3) / 2 } else { 3 * d };
+        n * residual + 16 * self.shape.states() + 3 * self.shape.latents as u64
     }
 
     /// All flips of a state.

@@ -11,7 +11,7 @@ use crate::model::{Kind, Shape};
 pub enum Engine {
     /// States in closed form, those that the model's shape says ([`crate::model::States`]). Not for [`Kind::Ssmca`].
     Truncated,
-    /// Draws from the posterior of the H' latents, with any number of them on.
+    /// Draws from the posterior of the H' latents, with any number of them on. Not for [`Kind::Gmm`].
     Gibbs(Gibbs),
 }
 

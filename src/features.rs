@@ -18,13 +18,19 @@ pub(crate) const INTEGERS: bool = cfg!(feature = "integers");
 /// Inference in integers.
 pub(crate) const FIXED: bool = cfg!(feature = "fixed-point");
 /// Inference in floats: without it, samples that are too loud for integers are refused.
-pub(crate) const FLOATS: bool =
-    cfg!(any(feature = "gsc", feature = "binary", feature = "mca", feature = "ssmca", feature = "gibbs"));
+pub(crate) const FLOATS: bool = cfg!(any(
+    feature = "gsc",
+    feature = "binary",
+    feature = "mca",
+    feature = "ssmca",
+    feature = "gmm",
+    feature = "gibbs"
+));
 /// Streams: windows, transforms, groups of latents.
 pub(crate) const STREAM: bool = cfg!(feature = "stream");
 
 /// The features of this crate that models need, one bit each.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "gsc",
     "binary",
     "mca",
@@ -36,6 +42,7 @@ const NAMES: [&str; 11] = [
     "stream",
     "spatial",
     "spectral",
+    "gmm",
 ];
 
 /// A set of Cargo features, of those that decide which models a build can run.
@@ -62,7 +69,8 @@ impl Features {
         .with(Self::FIXED_POINT, FIXED)
         .with(Self::STREAM, STREAM)
         .with(Self::SPATIAL, cfg!(feature = "spatial"))
-        .with(Self::SPECTRAL, cfg!(feature = "spectral"));
+        .with(Self::SPECTRAL, cfg!(feature = "spectral"))
+        .with(Self::GMM, cfg!(feature = "gmm"));
     pub(crate) const NONE: Self = Self(0);
     const GSC: Self = Self(1);
     const BINARY: Self = Self(1 << 1);
@@ -79,6 +87,7 @@ impl Features {
     pub const SPATIAL: Self = Self(1 << 9);
     /// Sources in one channel.
     pub const SPECTRAL: Self = Self(1 << 10);
+    const GMM: Self = Self(1 << 11);
 
     /// The union with `others`, if they are `needed`.
     pub const fn with(self, others: Self, needed: bool) -> Self {
@@ -92,6 +101,7 @@ impl Features {
             Kind::Bsc | Kind::Nmf => Self::BINARY,
             Kind::Mca => Self::MCA,
             Kind::Ssmca => Self::SSMCA.with(Self::GIBBS, true),
+            Kind::Gmm => Self::GMM,
         }
     }
 
@@ -131,7 +141,7 @@ impl defmt::Format for Features {
 }
 
 /// Kinds that have the score [`crate::model::Selection::Independent`].
-pub(crate) const INDEPENDENT: bool = cfg!(feature = "gsc") && SUBSETS;
+pub(crate) const INDEPENDENT: bool = cfg!(feature = "gsc") && SUBSETS || cfg!(feature = "gmm");
 /// Kinds that have the score [`crate::model::Selection::Cosine`].
 pub(crate) const COSINE: bool = cfg!(any(feature = "binary", feature = "mca", feature = "ssmca"));
 /// Kinds that have the score [`crate::model::Selection::Bound`].
@@ -159,7 +169,10 @@ mod tests {
     fn two_sources(kind: Kind) -> Model<'static, f32> {
         let slab = kind.has_slab();
         Model {
-            shape: Shape { kind, ..SHAPE },
+            shape: match kind {
+                Kind::Gmm => Shape { kind, max_active: 1, states: States::Subsets, ..SHAPE },
+                _ => Shape { kind, ..SHAPE },
+            },
             dictionary: Dictionary::Float(&[
                 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
             ]),

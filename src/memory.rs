@@ -172,6 +172,9 @@ struct Sizes {
     h: usize,
     n: usize,
     a: usize,
+    /// H' where latents become candidates of a tableau, H where they have distances instead.
+    tableau: usize,
+    distances: usize,
     /// Pairs of candidates, where they have any.
     pairs: usize,
     /// The same where G is needed beside the tableau.
@@ -208,17 +211,20 @@ impl Sizes {
         };
         let is_table = SUBSETS && matches!(shape.states, States::Table) && !is_sampled;
         let has_second = DETAIL && !matches!(detail, Detail::Marginals);
-        let pairs = if is_maximal { 0 } else { pairs(n) };
+        let is_mixture = kind.is_mixture();
+        let pairs = if is_maximal || is_mixture { 0 } else { pairs(n) };
         Self {
             d,
             h,
             n,
             a,
+            tableau: if is_mixture { 0 } else { n },
+            distances: if is_mixture { h } else { 0 },
             pairs,
             gram: if is_table || is_sampled { pairs } else { 0 },
             maxima: if is_maximal && !is_sampled { d } else { 0 },
             levels: match shape.states {
-                States::Subsets if SUBSETS && !is_sampled => levels(n, max_active),
+                States::Subsets if SUBSETS && !is_sampled && !is_mixture => levels(n, max_active),
                 _ => 0,
             },
             expansions: match shape.states {
@@ -290,10 +296,12 @@ arrays! { sizes;
     /// Posterior variance of s.z. (H)
     variance: sizes.h,
     /// [`Candidate`]s. (H')
-    candidates: sizes.n * <Candidate<f32> as Record<f32>>::LEN,
+    candidates: sizes.tableau * <Candidate<f32> as Record<f32>>::LEN,
     /// The tableau off its diagonal, a lower triangle by rows.
     pairs: sizes.pairs,
-    /// One column of it; scratch. (H')
+    /// Squared distances from the components of a mixture. (H)
+    distance: sizes.distances,
+    /// One column of the tableau; scratch. (H')
     column: sizes.n,
     /// The largest and the next largest cause of each dimension. (2 D)
     maxima: 2 * sizes.maxima,

@@ -49,8 +49,9 @@ fn settings(kind: Kind) -> Gibbs {
 /// way), the second a slab mean and diagonal noise, the third a Gram matrix that is computed. Then latents that
 /// are on or off, added up or the strongest alone, and the samplers. Then dictionaries of integers, as their names say, one without
 /// negative numbers, the first shape again with ordinary samples only, and one with more states than factors are kept of. At last
-/// two that are inferred in integers; the second has samples that are too loud for that.
-const RECIPES: [Recipe; 17] = [
+/// two that are inferred in integers; the second has samples that are too loud for that. Then mixtures whose components share their noise or
+/// have their own, and one that selects by learned scores.
+const RECIPES: [Recipe; 20] = [
     Recipe { kind: ModelKind::Gsc, name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 6 },
     Recipe { kind: ModelKind::Gsc, name: "d16h32", dims: 16, latents: 32, selected: 14, max_active: 8 },
     Recipe { kind: ModelKind::Gsc, name: "d64h256", dims: 64, latents: 256, selected: 14, max_active: 8 },
@@ -82,6 +83,16 @@ const RECIPES: [Recipe; 17] = [
     Recipe { kind: ModelKind::Gsc, name: "fixed-d16h32", dims: 16, latents: 32, selected: 14, max_active: 8 },
     Recipe { kind: ModelKind::Gsc, name: "fixed-d4h6", dims: 4, latents: 6, selected: 6, max_active: 6 },
     Recipe { kind: ModelKind::Gsc, name: "i16-d64h256", dims: 64, latents: 256, selected: 14, max_active: 8 },
+    Recipe { kind: ModelKind::Gmm, name: "gmm-d16h64", dims: 16, latents: 64, selected: 8, max_active: 1 },
+    Recipe { kind: ModelKind::Gmm, name: "own-d8h16", dims: 8, latents: 16, selected: 4, max_active: 1 },
+    Recipe {
+        kind: ModelKind::Gsc,
+        name: "learned-d12h16",
+        dims: 12,
+        latents: 16,
+        selected: 8,
+        max_active: 3,
+    },
 ];
 
 impl Recipe {
@@ -91,8 +102,13 @@ impl Recipe {
 
     /// Which states are looked at.
     fn states(&self) -> StatesName {
-        let is_listed = self.name.starts_with("subsets-");
+        let is_listed = self.name.starts_with("subsets-") || self.is_learned() || self.kind == ModelKind::Gmm;
         if is_listed || self.is_sampled() { StatesName::Subsets } else { StatesName::Adaptive }
+    }
+
+    /// Whether latents are selected by learned scores.
+    fn is_learned(&self) -> bool {
+        self.name.starts_with("learned-")
     }
 
     /// Whether its samples are all ordinary ones.
@@ -114,7 +130,7 @@ impl Recipe {
             (true, _) => SAMPLED,
             (_, Some(_)) => FEWER,
             _ if self.kind != ModelKind::Gsc => FEWER,
-            _ if self.is_quiet() || self.name.starts_with("subsets-") => FEWER,
+            _ if self.is_quiet() || self.is_learned() || self.name.starts_with("subsets-") => FEWER,
             _ if self.latents > 100 => OF_LARGE,
             _ => SAMPLES,
         }
@@ -131,6 +147,9 @@ impl Recipe {
         if !self.kind.kind().has_slab() {
             let noise = match is_maximal {
                 true => NoiseCov::Shared(0.02),
+                false if self.name.starts_with("own-") => {
+                    NoiseCov::Components((0..d * h).map(|e| 0.01 + 0.001 * (e % 13) as f64).collect())
+                }
                 false => NoiseCov::Diagonal((0..d).map(|i| 0.01 + 0.001 * i as f64).collect()),
             };
             return Parameters::binary(self.kind, dictionary, d, vec![1.5 / h as f64; h], noise);
@@ -158,10 +177,12 @@ impl Recipe {
         let psi2 = parameters.slab_variances();
         let mut samples = Vec::with_capacity(self.count() * d);
         for n in 0..self.count() {
+            // Of a mixture one component is on.
+            let one = (self.kind == ModelKind::Gmm).then(|| (rng.uniform::<f64>() * h as f64) as usize);
             let x: Vec<f64> = (0..h)
                 .map(|i| {
                     let (on, z) = (rng.uniform::<f64>() < parameters.prior[i], rng.normal::<f64>());
-                    match (on, has_slab) {
+                    match (one.map_or(on, |one| one == i), has_slab) {
                         (true, true) => parameters.slab_mean[i] + psi2[i].sqrt() * z,
                         (true, false) => 1.0,
                         (false, _) => 0.0,
@@ -220,6 +241,15 @@ fn checked_in_models_are_those_the_code_makes() {
                 }
             }
             None => Prepared::new(&parameters, &options).unwrap(),
+        };
+        let prepared = match recipe.is_learned() {
+            // As a kernel would have learned them from the columns, roughly.
+            true => {
+                let scores: Vec<f64> =
+                    parameters.dictionary.iter().map(|w| w + 0.1 * rng.normal::<f64>()).collect();
+                prepared.with_scores(&scores).unwrap()
+            }
+            false => prepared,
         };
         let text = format!("conformance model {}", recipe.name);
         let bytes = blob::write(&prepared, &parameters.slab_cov, &text).unwrap();

@@ -40,7 +40,9 @@ fn compare(name: &str, new: &Parameters, case: &Case) {
     }
     match &new.noise {
         NoiseCov::Shared(sigma2) => close(name, &[*sigma2], &new_array("sigma2").unwrap(), 1e-9),
-        NoiseCov::Diagonal(sigma2) => close(name, sigma2, &new_array("sigma2").unwrap(), 1e-9),
+        NoiseCov::Diagonal(sigma2) | NoiseCov::Components(sigma2) => {
+            close(name, sigma2, &new_array("sigma2").unwrap(), 1e-9)
+        }
         NoiseCov::Full(sigma) => close(name, sigma, &new_array("Sigma").unwrap(), 1e-9),
     }
 }

@@ -255,11 +255,13 @@ fn blobs_whose_parts_do_not_go_together_are_refused() {
     // W >= 0 here, so the same bytes do for the other linear kind.
     assert_eq!(with(&bsc, 16, Kind::Nmf as u8), None);
     let unknown = |field, value| Some(BlobError::Unknown { field, value });
-    assert_eq!(with(&bsc, 16, 6), unknown("kind", 6));
+    assert_eq!(with(&bsc, 16, 9), unknown("kind", 9));
+    assert_eq!(with(&bsc, 16, 6), Some(BlobError::Model(ModelError::Size { field: "max_active" })));
     assert_eq!(with(&bsc, 16, 5), unknown("slab", 3));
     assert_eq!(with(&bsc, 16, 1), unknown("slab", 3));
     assert_eq!(with(&bsc, 20, 0), unknown("slab", 0));
-    assert_eq!(with(&bsc, 18, 4), unknown("selection", 4));
+    assert_eq!(with(&bsc, 18, 5), unknown("selection", 5));
+    assert_eq!(with(&bsc, 18, 4), Some(BlobError::MissingSection { tag: *b"SELP" }));
     let unfit = |field| Some(BlobError::Model(ModelError::Unfit { field }));
     assert_eq!(with(&bsc, 18, 3), unfit("selection"));
     assert_eq!(with(&bsc, 18, 1), Some(BlobError::MissingSection { tag: *b"SELP" }));

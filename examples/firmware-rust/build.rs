@@ -6,7 +6,7 @@
 use std::{env, fs, path::PathBuf};
 
 const CONFORMANCE: &str = "../../tests/conformance";
-const DEFAULT: [&str; 16] = [
+const DEFAULT: [&str; 19] = [
     "d4h6",
     "d16h32",
     "d64h256",
@@ -23,6 +23,9 @@ const DEFAULT: [&str; 16] = [
     "subsets-d12h16",
     "fixed-d16h32",
     "fixed-d4h6",
+    "gmm-d16h64",
+    "own-d8h16",
+    "learned-d12h16",
 ];
 
 fn main() {

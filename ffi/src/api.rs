@@ -302,6 +302,35 @@ pub unsafe extern "C" fn spk_reconstruct(state: *mut spk_state, out: *mut f32, o
     })())
 }
 
+/// The squared distance of the last sample from each component of a mixture (SPK_KIND_GMM), in units of its noise: exact for the selected ones, for
+/// the others as far as their scores tell. A sample that no component made is far from all. Call it right after spk_process().
+///
+/// @param state    from spk_init()
+/// @param out      filled with `out_len` numbers
+/// @param out_len  the model's `latents`
+/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, SPK_ERR_LENGTH, or SPK_ERR_SETTING for other kinds
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_distances(state: *mut spk_state, out: *mut f32, out_len: usize) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller, as documented above.
+        let (state, arena) = unsafe { open(state)? };
+        // SAFETY: as above.
+        let out = unsafe { slice_mut(out, out_len)? };
+        let mut inference = state.inference(arena);
+        let inference = used(&mut inference)?;
+        if !inference.model().shape.kind.is_mixture() {
+            return Err(SPK_ERR_SETTING);
+        }
+        let distances = inference.estimate().distance;
+        if distances.len() != out.len() {
+            return Err(SPK_ERR_LENGTH);
+        }
+        out.iter_mut().zip(distances).for_each(|(out, &distance)| *out = distance);
+        Ok(())
+    })())
+}
+
 /// Forgets the samples seen so far, as if the state had just been made.
 ///
 /// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT or SPK_ERR_STATE

@@ -123,6 +123,9 @@ pub const SPK_KIND_MCA: u32 = 4;
 /// Maximal causes with strengths: sources that are off, or on with any strength; in each dimension the strongest one counts.
 /// It can only be sampled: spk_init() does, with 100 sweeps and seed 0.
 pub const SPK_KIND_SSMCA: u32 = 5;
+/// A Gaussian mixture: exactly one source, the component, made the sample. `activity` has the probability of each, spk_distances() how far
+/// the sample is from them.
+pub const SPK_KIND_GMM: u32 = 6;
 
 /// A chain begins at a state that no source alone can improve.
 pub const SPK_START_GREEDY: u32 = 0;

@@ -84,6 +84,10 @@ pub fn write<'a>(
             2
         }
         Selection::Bound => 3,
+        Selection::Learned { weights } => {
+            sections.push((b"SELP", bytes(weights)));
+            4
+        }
     };
     if let Some(table) = model.table {
         sections.push((b"STAT", bytes(table.records)));

@@ -15,6 +15,7 @@ pub mod files;
 pub mod gmm;
 pub mod gp;
 pub mod groups;
+pub mod inveca;
 mod linalg;
 pub mod merge;
 pub mod metrics;

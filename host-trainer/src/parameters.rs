@@ -20,6 +20,8 @@ pub enum ModelKind {
     Mca,
     /// Spike-and-slab sources, the strongest of which makes each dimension; W >= 0
     Ssmca,
+    /// A Gaussian mixture: exactly one component is on, W has their means
+    Gmm,
 }
 
 impl ModelKind {
@@ -31,6 +33,7 @@ impl ModelKind {
             Self::Nmf => Kind::Nmf,
             Self::Mca => Kind::Mca,
             Self::Ssmca => Kind::Ssmca,
+            Self::Gmm => Kind::Gmm,
         }
     }
 
@@ -60,6 +63,8 @@ pub enum NoiseCov {
     Diagonal(Vec<f64>),
     /// Any covariance. (D x D)
     Full(Vec<f64>),
+    /// Of a mixture: one variance per dimension and component. (D x H)
+    Components(Vec<f64>),
 }
 
 impl NoiseCov {
@@ -70,6 +75,7 @@ impl NoiseCov {
             Self::Shared(sigma2) => Self::Shared(factor * sigma2),
             Self::Diagonal(sigma2) => Self::Diagonal(all(sigma2)),
             Self::Full(sigma) => Self::Full(all(sigma)),
+            Self::Components(sigma2) => Self::Components(all(sigma2)),
         }
     }
 }
@@ -154,6 +160,14 @@ impl Parameters {
                 Err(Error::input(what, "sigma2", "give one variance, or one per dimension"))
             }
             NoiseCov::Full(sigma) => covariance("sigma2", sigma, d),
+            NoiseCov::Components(_) if !self.kind.kind().is_mixture() => {
+                let what = "only the components of a mixture have variances of their own";
+                Err(Error::input(what, "sigma2", "give one variance, or one per dimension"))
+            }
+            NoiseCov::Components(sigma2) => {
+                length("sigma2", sigma2, d * h)?;
+                each("sigma2", sigma2, |v| v.is_finite() && v > 0.0, "must be positive (it is a variance)")
+            }
         }
     }
 
@@ -201,16 +215,30 @@ impl Parameters {
             NoiseCov::Full(sigma) => sigma[i * self.dims + j],
             NoiseCov::Diagonal(sigma2) if i == j => sigma2[i],
             NoiseCov::Shared(sigma2) if i == j => *sigma2,
+            NoiseCov::Components(_) if i == j => self.noise_variances()[i],
             _ => 0.0,
         }
     }
 
-    /// Sigma_dd of every dimension.
+    /// Sigma; of components of their own the mean over these, which scores and projections go by.
+    pub fn pooled_noise(&self) -> NoiseCov {
+        match &self.noise {
+            NoiseCov::Components(_) => NoiseCov::Diagonal(self.noise_variances()),
+            shared => shared.clone(),
+        }
+    }
+
+    /// Sigma_dd of every dimension; of components of their own the mean over these.
     pub fn noise_variances(&self) -> Vec<f64> {
         match &self.noise {
             NoiseCov::Shared(sigma2) => vec![*sigma2; self.dims],
             NoiseCov::Diagonal(sigma2) => sigma2.clone(),
             NoiseCov::Full(sigma) => (0..self.dims).map(|d| sigma[d * self.dims + d]).collect(),
+            NoiseCov::Components(sigma2) => {
+                let weighted = |row: &[f64]| row.iter().zip(&self.prior).map(|(v, pi)| v * pi).sum::<f64>();
+                let total: f64 = self.prior.iter().sum();
+                sigma2.chunks_exact(self.latents).map(|row| weighted(row) / total).collect()
+            }
         }
     }
 }

@@ -62,6 +62,7 @@ pub(crate) enum Scores<T> {
     Independent { precision: Vec<T>, offset: Vec<T> },
     Cosine { scale: Vec<T> },
     Bound,
+    Learned { weights: Vec<T> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,9 +127,9 @@ impl<T: Real> Prepared<T> {
         let shape = Shape { kind, dims: d, latents: h, selected, max_active, singletons, states };
         check_truncation(shape)?;
         check_selection(parameters, options.selection)?;
-        let (noise, noise_kind, log_det_noise) = noise(&parameters.noise, d)?;
+        let (noise, noise_kind, log_det_noise) = noise(&parameters.pooled_noise(), d)?;
         let keep_gram = match options.gram {
-            _ if kind.is_maximal() => false,
+            _ if kind.is_maximal() || kind.is_mixture() => false,
             GramName::Stored => true,
             GramName::Computed if noise_kind == NoiseKind::Full => {
                 let advice = "leave the flag away or use diagonal noise";
@@ -142,7 +143,7 @@ impl<T: Real> Prepared<T> {
         };
         let wants_table = states == States::Table;
         // The whole matrix of 65535 latents would take 34 GB, so it is not made where nothing needs it.
-        let (gram, diagonal) = if keep_gram || wants_table || h <= LARGE_GRAM {
+        let (gram, diagonal) = if keep_gram || wants_table || h <= LARGE_GRAM && !kind.is_mixture() {
             let gram = gram(parameters)?;
             let diagonal: Vec<f64> = (0..h).map(|i| gram[i * h + i]).collect();
             (gram, diagonal)
@@ -155,7 +156,13 @@ impl<T: Real> Prepared<T> {
         }
         let table = wants_table.then(|| state_table(parameters, &gram, max_active, beta)).transpose()?;
         let selection = match options.selection {
-            SelectionName::Singleton => Scores::Singleton,
+            SelectionName::Singleton => match &parameters.noise {
+                NoiseCov::Components(sigma2) => {
+                    let (precision, offset) = components(sigma2, h, (beta, log_det_noise));
+                    Scores::Independent { precision: pack(&precision, d, h), offset: round(&offset) }
+                }
+                _ => Scores::Singleton,
+            },
             SelectionName::Independent => {
                 let (precision, offset) = independent(parameters);
                 Scores::Independent { precision: pack(&precision, d, h), offset: round(&offset) }
@@ -166,8 +173,16 @@ impl<T: Real> Prepared<T> {
             }
             SelectionName::Bound => Scores::Bound,
         };
-        let logit = |p: f64| beta * (p.ln() - (-p).ln_1p());
-        let log_off: f64 = parameters.prior.iter().map(|&p| (-p).ln_1p()).sum();
+        // Exactly one component of a mixture is on: their priors sum to 1, and none has a logit.
+        let total: f64 = parameters.prior.iter().sum();
+        let logit = |p: f64| match kind.is_mixture() {
+            true => beta * (p / total).ln(),
+            false => beta * (p.ln() - (-p).ln_1p()),
+        };
+        let log_off: f64 = match kind.is_mixture() {
+            true => 0.0,
+            false => parameters.prior.iter().map(|&p| (-p).ln_1p()).sum(),
+        };
         // The noise without the temperature: the whole joint is raised to the power beta.
         let log_det_noise = log_det_noise - d as f64 * temperature.ln();
         let log_norm = beta * (log_off - 0.5 * (d as f64 * std::f64::consts::TAU.ln() + log_det_noise));
@@ -191,6 +206,18 @@ impl<T: Real> Prepared<T> {
         };
         prepared.model()?;
         Ok(prepared)
+    }
+
+    /// The same, selecting latents by scores that were learned: M^T y. (D x H)
+    pub fn with_scores(mut self, scores: &[f64]) -> Result<Self> {
+        let Shape { dims, latents, .. } = self.shape;
+        if scores.len() != dims * latents {
+            let what = format!("{} scores where {} are needed", scores.len(), dims * latents);
+            return Err(Error::input(what, "the learned selection", "give one per dimension and latent"));
+        }
+        self.selection = Scores::Learned { weights: pack(scores, dims, latents) };
+        self.model()?;
+        Ok(self)
     }
 
     /// The view that inference runs on.
@@ -220,6 +247,7 @@ impl<T: Real> Prepared<T> {
                 Scores::Independent { precision, offset } => Selection::Independent { precision, offset },
                 Scores::Cosine { scale } => Selection::Cosine { scale },
                 Scores::Bound => Selection::Bound,
+                Scores::Learned { weights } => Selection::Learned { weights },
             },
             table: self.table.as_ref().map(|records| StateTable { records, full_slab: self.full_slab }),
             fixed: self.fixed.as_deref(),
@@ -238,6 +266,10 @@ impl<T: Real> Prepared<T> {
 
 /// Which states a model has.
 pub(crate) fn states_of(options: &Options, kind: Kind, full_slab: bool) -> Result<States> {
+    if kind.is_mixture() && options.states == Some(StatesName::Adaptive) {
+        let what = "one component of a mixture is on: there is nothing to search for";
+        return Err(Error::input(what, "--states adaptive", "leave the flag away"));
+    }
     if kind != Kind::Gsc && options.states == Some(StatesName::Table) {
         let what = format!("the states of a model of kind {} have no matrices", kind.spec().name);
         return Err(Error::input(what, "--states table", "leave the flag away"));
@@ -276,11 +308,21 @@ fn round<T: Real>(values: &[f64]) -> Vec<T> {
     values.iter().map(|&v| T::from_f64(v)).collect()
 }
 
+/// 1 / sigma_dc^2, and half the sum of its logarithms relative to that of the pooled noise, which the model's constant has.
+fn components(sigma2: &[f64], h: usize, (beta, log_det_noise): (f64, f64)) -> (Vec<f64>, Vec<f64>) {
+    let mut offset = vec![0.5 * beta * log_det_noise; h];
+    for (i, variance) in sigma2.iter().enumerate() {
+        offset[i % h] -= 0.5 * beta * variance.ln();
+    }
+    (sigma2.iter().map(|v| 1.0 / v).collect(), offset)
+}
+
 /// What the projection multiplies the sample with, and ln det Sigma.
 fn noise(noise: &NoiseCov, d: usize) -> Result<(Vec<f64>, NoiseKind, f64)> {
     Ok(match noise {
         NoiseCov::Shared(sigma2) => (vec![1.0 / sigma2], NoiseKind::Shared, d as f64 * sigma2.ln()),
-        NoiseCov::Diagonal(sigma2) => {
+        // Pooled beforehand.
+        NoiseCov::Diagonal(sigma2) | NoiseCov::Components(sigma2) => {
             let log_det = sigma2.iter().map(|v| v.ln()).sum();
             (sigma2.iter().map(|v| 1.0 / v).collect(), NoiseKind::Diagonal, log_det)
         }

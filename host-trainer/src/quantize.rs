@@ -146,6 +146,10 @@ fn noise(parameters: &Parameters, rounded: &[f64], peak: f64) -> Result<NoiseCov
         NoiseCov::Diagonal(sigma2) => {
             NoiseCov::Diagonal(sigma2.iter().zip(independent()).map(|(v, added)| v + added).collect())
         }
+        // A component's mean is off by what it was rounded by.
+        NoiseCov::Components(sigma2) => {
+            NoiseCov::Components(sigma2.iter().zip(&errors).map(|(v, error)| v + error * error).collect())
+        }
         NoiseCov::Full(sigma) => {
             let factor = cholesky_inverse(sigma, d).ok_or_else(|| not_definite("sigma2"))?;
             let entry = |i: usize, j: usize| if j <= i { factor[i * (i + 1) / 2 + j] } else { 0.0 };
@@ -179,6 +183,10 @@ struct Moments<'a> {
 impl<'a> Moments<'a> {
     fn new(parameters: &'a Parameters) -> Self {
         let (h, prior) = (parameters.latents, &parameters.prior);
+        if parameters.kind.kind().is_mixture() {
+            // Never two at once: nothing is between two latents, their means included.
+            return Self { parameters, variance: prior.clone(), mean: vec![0.0; h] };
+        }
         let (psi2, mu) = match parameters.kind.kind().has_slab() {
             true => (parameters.slab_variances(), parameters.slab_mean.clone()),
             false => (vec![0.0; h], vec![1.0; h]),

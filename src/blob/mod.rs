@@ -10,19 +10,19 @@
 //! | 6 | u16 | format revision, 0 |
 //! | 8 | u32 | length of the blob in bytes, a multiple of 8 |
 //! | 12 | u32 | CRC-32 (IEEE 802.3, as in zlib) of the bytes from 16 to the end |
-//! | 16 | u8 | model kind: 1 GSC, 2 BSC, 3 NMF, 4 MCA, 5 SSMCA, 7 spatial and 8 spectral, which have their own sections: see [`crate::spatial`], [`crate::spectral`] |
+//! | 16 | u8 | model kind: 1 GSC, 2 BSC, 3 NMF, 4 MCA, 5 SSMCA, 6 GMM, 7 spatial and 8 spectral, which have their own sections: see [`crate::spatial`], [`crate::spectral`] |
 //! | 17 | u8 | encoding of the dictionary: 0 f32, 1 i16, 2 i8 |
-//! | 18 | u8 | selection: 0 singleton, 1 independent, 2 cosine, 3 bound |
+//! | 18 | u8 | selection: 0 singleton, 1 independent, 2 cosine, 3 bound, 4 learned |
 //! | 19 | u8 | noise: 0 shared, 1 diagonal, 2 full |
 //! | 20 | u8 | slab: 0 unit or 1 diagonal for GSC and SSMCA, 2 full for GSC; 3 none for the others |
-//! | 21 | u8 | states: 0 subsets, 1 table (GSC only), 2 adaptive |
+//! | 21 | u8 | states: 0 subsets, 1 table (GSC only), 2 adaptive; 0 for GMM |
 //! | 22 | u8 | 1 with singletons, 0 without |
 //! | 23 | u8 | 0 |
 //! | 24 | u32 | D, dims |
 //! | 28 | u32 | H, latents |
 //! | 32 | u16 | H', selected |
 //! | 34 | u16 | gamma, max active |
-//! | 36 | f32 | log norm: -D/2 ln 2 pi - 1/2 ln det Sigma + sum ln(1 - pi_h) |
+//! | 36 | f32 | log norm: -D/2 ln 2 pi - 1/2 ln det Sigma + sum ln(1 - pi_h); GMM: without the sum |
 //! | 40 | u32 | number of sections, n |
 //! | 44 | u16 | adaptive states: X, expansions; else 0 |
 //! | 46 | u16 | 0 |
@@ -35,10 +35,10 @@
 //! | `DICT` | D times H rounded up to 8 | dictionary in panels; as integers in quads, see [`Integers`] |
 //! | `DSCL` | H | scales of a dictionary of integers |
 //! | `NOIS` | 1, D or D (D + 1) / 2 | noise precision(s) or inverse Cholesky factor |
-//! | `PRIO`, `GDIA` | H each | prior logit, Gram diagonal |
+//! | `PRIO`, `GDIA` | H each | prior logit (GMM: ln pi), Gram diagonal |
 //! | `MEAN`, `PREC`, `SOFF` | H each | slab mean, slab precision, score offset; GSC and SSMCA only |
 //! | `GRAM` | H (H + 1) / 2 | Gram matrix; may be absent |
-//! | `SELP`, `SELO` | as `DICT`, H | independent selection: precisions and offsets; cosine selection: `SELO` holds the scales |
+//! | `SELP`, `SELO` | as `DICT`, H | independent selection: precisions and offsets, which are those of the components of a GMM; cosine selection: `SELO` holds the scales; learned selection: `SELP` holds the weights |
 //! | `STAT` | see [`StateTable`] | per-state records |
 //! | `FIXD` | 6 H integers of 32 bits | the latents in fixed point, where inference is in integers: see [`crate::model::FixedLatent`] |
 //! | `prov` | text | UTF-8: where the model came from |
@@ -305,7 +305,8 @@ fn arrays<'a>(bytes: &'a [u8], sections: &Sections<'a>, model: &mut Model<'a, f3
         0 => Selection::Singleton,
         1 => Selection::Independent { precision: reader.floats(*b"SELP"), offset: reader.floats(*b"SELO") },
         2 => Selection::Cosine { scale: reader.floats(*b"SELO") },
-        _ => Selection::Bound,
+        3 => Selection::Bound,
+        _ => Selection::Learned { weights: reader.floats(*b"SELP") },
     };
     if model.shape.states == States::Table {
         let full_slab = u8_at(bytes, 20) == Slab::Full as u8;
@@ -380,7 +381,7 @@ pub(crate) fn whole(bytes: &[u8]) -> Result<&[u8], BlobError> {
 /// Codes of the header: field, offset, the largest that is known.
 const CODES: [(&str, u8, u8); 6] = [
     ("encoding", 17, 2),
-    ("selection", 18, 3),
+    ("selection", 18, 4),
     ("noise", 19, 2),
     ("slab", 20, 3),
     ("states", 21, 2),

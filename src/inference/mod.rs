@@ -1,6 +1,7 @@
 //! One sample through all stages: project, select, posterior.
 
 mod adaptive;
+mod mixture;
 mod subsets;
 
 use crate::counts::Count;
@@ -58,6 +59,9 @@ pub struct Estimate<'e, T> {
     /// ln of the sum of p(y, s) over the kept states; of a sampled posterior a lower bound, that of the best state alone:
     /// see [`crate::gibbs`].
     pub evidence: T,
+    /// Of a mixture the squared distance of the sample from each component, (y - W_c)^T Sigma_c^-1 (y - W_c): exact for `selected`, for
+    /// the others as far as their scores tell; empty for other kinds.
+    pub distance: &'e [T],
     /// `<(s.z)(s.z)^T>` over `selected`, a square; empty unless asked for ([`Detail::SecondMoments`]).
     pub second: &'e [T],
     /// `<g>` with g = W^T Sigma^-1 (y - W (s.z)) where s is on, over `selected`: how a slab's mean would have to move;
@@ -256,6 +260,9 @@ impl<'m, T: Real> Inference<'m, T> {
             return;
         }
         state.expanded = 0;
+        if model.shape.kind.is_mixture() {
+            return mixture::select(model, memory, state);
+        }
         let is_sampled = GIBBS && matches!(self.engine, Engine::Gibbs(_));
         if !is_sampled && (!SUBSETS || matches!(model.shape.states, States::Adaptive { .. })) {
             return adaptive::select(model, memory, state);
@@ -287,6 +294,7 @@ impl<'m, T: Real> Inference<'m, T> {
         }
         // The one place that tells engines apart.
         match (&self.engine, model.shape.states) {
+            _ if model.shape.kind.is_mixture() => mixture::posterior(model, memory, state),
             (Engine::Gibbs(settings), _) if GIBBS => {
                 gibbs::posterior(model, settings, memory, state, &mut visit)
             }
@@ -311,8 +319,8 @@ impl<'m, T: Real> Inference<'m, T> {
 
     /// No results rather than wrong ones.
     fn forget(&mut self) {
-        let Memory { activity, mean, variance, map_values, second, clean, .. } = &mut self.memory;
-        for values in [activity, mean, variance, map_values, second, clean] {
+        let Memory { activity, mean, variance, distance, map_values, second, clean, .. } = &mut self.memory;
+        for values in [activity, mean, variance, distance, map_values, second, clean] {
             values.fill(T::ZERO);
         }
         let state = self.state.get_mut();
@@ -334,6 +342,7 @@ impl<'m, T: Real> Inference<'m, T> {
             map_latents: &state.map,
             map_values: memory.map_values.get(..state.map.len()).unwrap_or(&[]),
             evidence: state.evidence,
+            distance: memory.distance,
             second: memory.second.get(..n * n).unwrap_or(&[]),
             pull: memory.pull,
             pull_second: memory.pull_second,
@@ -402,6 +411,9 @@ impl<'m, T: Real> Inference<'m, T> {
         if !FLOATS || state.latents.is_empty() || GIBBS && matches!(self.engine, Engine::Gibbs(_)) {
             return;
         }
+        if model.shape.kind.is_mixture() {
+            return mixture::each_state(model, memory, state, visit);
+        }
         if FIXED && !MAXIMAL && state.is_fixed {
             // States are looked at in floats, which this sample has none of yet.
             weigh(&model.noise, memory.sample, memory.weighted);
@@ -462,7 +474,12 @@ fn cut<'m, T: Real>(
     }
     let is_sampled = match engine {
         Engine::Truncated if model.shape.kind.is_sampled() => return Err(Error::Setting { field: "engine" }),
-        Engine::Gibbs(_) if !GIBBS || model.has_full_slab() || detail == Detail::SlabPull => {
+        Engine::Gibbs(_)
+            if !GIBBS
+                || model.has_full_slab()
+                || model.shape.kind.is_mixture()
+                || detail == Detail::SlabPull =>
+        {
             return Err(Error::Setting { field: "engine" });
         }
         Engine::Gibbs(settings) => {

@@ -6,6 +6,7 @@
 //! | [`binary`] | BSC, NMF | on or off | W s + noise | closed form: a flip moves the residual by a column of G |
 //! | [`mca`] | MCA | on or off | in each dimension the strongest, + noise | closed form: running maxima |
 //! | [`ssmca`] | SSMCA | spike and slab | in each dimension the strongest, + noise | sampled only |
+//! | [`gmm`] | GMM | on or off | the one that is on, + noise | one each: no search, no walk |
 //!
 //! Everything else asks a kind for its [`Spec`], or matches on [`Kind`] without a default arm, so that the compiler lists what a
 //! new kind lacks.
@@ -13,6 +14,7 @@
 use crate::numeric::math::Real;
 
 pub(crate) mod binary;
+pub(crate) mod gmm;
 pub(crate) mod gsc;
 pub(crate) mod mca;
 pub(crate) mod ssmca;
@@ -32,6 +34,8 @@ pub enum Kind {
     Mca = 4,
     /// Maximal causes with strengths: spike-and-slab latents, y_d ~ N(max_h s_h z_h W_dh, sigma_d^2), W >= 0. Sampled only.
     Ssmca = 5,
+    /// A Gaussian mixture: exactly one latent is on, y ~ N(W_c, Sigma_c).
+    Gmm = 6,
 }
 
 /// How latents that are on make a sample together.
@@ -42,6 +46,8 @@ pub enum Combination {
     Sum,
     /// In each dimension the strongest counts.
     Maximum,
+    /// Exactly one is on.
+    One,
 }
 
 /// The facts about a kind that others go by.
@@ -66,7 +72,7 @@ pub struct Spec {
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 5] = [Self::Gsc, Self::Bsc, Self::Nmf, Self::Mca, Self::Ssmca];
+    pub const ALL: [Self; 6] = [Self::Gsc, Self::Bsc, Self::Nmf, Self::Mca, Self::Ssmca, Self::Gmm];
 
     /// What there is to know about it.
     pub const fn spec(self) -> &'static Spec {
@@ -76,6 +82,7 @@ impl Kind {
             Self::Nmf => &binary::NMF,
             Self::Mca => &mca::SPEC,
             Self::Ssmca => &ssmca::SPEC,
+            Self::Gmm => &gmm::SPEC,
         }
     }
 
@@ -106,6 +113,13 @@ impl Kind {
         matches!(self.spec().combination, Combination::Maximum)
     }
 
+    /// Whether exactly one latent is on.
+    #[inline(always)]
+    pub const fn is_mixture(self) -> bool {
+        let others = SLAB || MAXIMAL || cfg!(any(feature = "binary", feature = "fixed-point"));
+        cfg!(feature = "gmm") && (!others || matches!(self.spec().combination, Combination::One))
+    }
+
     /// Whether states have no closed form, so that their posterior can only be sampled.
     pub const fn is_sampled(self) -> bool {
         !self.spec().is_enumerable
@@ -117,14 +131,14 @@ impl Kind {
 pub(crate) enum Family {
     /// [`gsc`].
     Slab,
-    /// [`binary`].
+    /// [`binary`]; also [`gmm`], which has no states with more than one latent on.
     Binary,
     /// [`mca`]; also [`ssmca`], which has no states to enumerate.
     Maximal,
 }
 
 const SLAB: bool = cfg!(feature = "gsc");
-const BINARY: bool = cfg!(feature = "binary");
+const BINARY: bool = cfg!(any(feature = "binary", feature = "gmm"));
 const MAXIMAL: bool = cfg!(any(feature = "mca", feature = "ssmca"));
 
 #[cfg(not(any(
@@ -132,9 +146,10 @@ const MAXIMAL: bool = cfg!(any(feature = "mca", feature = "ssmca"));
     feature = "binary",
     feature = "mca",
     feature = "ssmca",
+    feature = "gmm",
     feature = "fixed-point"
 )))]
-compile_error!("choose at least one kind of model, a feature: gsc, binary, mca, ssmca or fixed-point");
+compile_error!("choose at least one kind of model, a feature: gsc, binary, mca, ssmca, gmm or fixed-point");
 
 impl Kind {
     /// Its family, of a model that this build did not refuse.
@@ -149,7 +164,7 @@ impl Kind {
         match self {
             Self::Gsc if SLAB || cfg!(feature = "fixed-point") => Family::Slab,
             Self::Mca | Self::Ssmca if MAXIMAL => Family::Maximal,
-            Self::Gsc | Self::Bsc | Self::Nmf | Self::Mca | Self::Ssmca => {
+            Self::Gsc | Self::Bsc | Self::Nmf | Self::Mca | Self::Ssmca | Self::Gmm => {
                 if BINARY {
                     Family::Binary
                 } else {

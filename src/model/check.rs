@@ -31,6 +31,14 @@ impl Shape {
                 return Err(ModelError::Capacity { field, most: capacity });
             }
         }
+        if self.kind.is_mixture() {
+            // There is nothing to search for, and one latent is on.
+            return match (self.max_active, self.states) {
+                (1, States::Subsets) => Ok(()),
+                (1, _) => Err(ModelError::Unfit { field: "states" }),
+                _ => Err(ModelError::Size { field: "max_active" }),
+            };
+        }
         match self.states {
             States::Adaptive { .. } if self.singletons => Err(ModelError::Unfit { field: "singletons" }),
             // Those of sampled kinds are never looked at one by one.
@@ -70,7 +78,7 @@ impl<'a, T: Real> Model<'a, T> {
         if kind.is_maximal() && full_noise {
             return Err(ModelError::Unfit { field: "noise" });
         }
-        if self.gram.is_none() && full_noise {
+        if self.gram.is_none() && full_noise && !kind.is_mixture() {
             // Without it every entry would cost D^2 multiply-adds per sample.
             return Err(ModelError::Size { field: "gram" });
         }
@@ -100,14 +108,17 @@ impl<'a, T: Real> Model<'a, T> {
         }
         match self.selection {
             Selection::Singleton => {}
-            Selection::Independent { precision, offset } if kind == Kind::Gsc => {
+            Selection::Independent { precision, offset } if matches!(kind, Kind::Gsc | Kind::Gmm) => {
                 if INDEPENDENT {
                     checks.numbers("selection_precision", precision, panels, Sign::NotNegative);
                     checks.numbers("selection_offset", offset, h, Sign::Any);
                 }
             }
-            Selection::Cosine { scale } if kind != Kind::Gsc => {
+            Selection::Cosine { scale } if !matches!(kind, Kind::Gsc | Kind::Gmm) => {
                 checks.numbers("selection_scale", scale, h, Sign::Any);
+            }
+            Selection::Learned { weights } => {
+                checks.numbers("selection_weights", weights, panels, Sign::Any);
             }
             Selection::Bound if kind.is_non_negative() && !kind.has_slab() && !full_noise => {}
             _ => return Err(ModelError::Unfit { field: "selection" }),

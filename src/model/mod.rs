@@ -46,7 +46,8 @@ pub struct Shape {
     pub selected: usize,
     /// gamma, most latents on at once.
     pub max_active: usize,
-    /// Whether the states with a single latent on are kept for all H latents, selected or not. Not with adaptive states.
+    /// Whether the states with a single latent on are kept for all H latents, selected or not. Not with adaptive states. Of a
+    /// mixture these are all states there are.
     pub singletons: bool,
     /// Which states are evaluated.
     pub states: States,
@@ -82,6 +83,9 @@ impl Shape {
         if let States::Adaptive { expansions } = self.states {
             return 1 + self.selected as u64 * expansions as u64;
         }
+        if self.kind.is_mixture() {
+            return if self.singletons { self.latents as u64 } else { self.selected as u64 };
+        }
         let mut states = if self.singletons { self.latents.saturating_sub(self.selected) as u64 } else { 0 };
         let mut k = 0;
         while k <= self.max_active {
@@ -110,9 +114,10 @@ pub enum Selection<'a, T> {
     Singleton,
     /// The D dimensions taken as independent given h on [003 eq. 10, corrected: W^2 psi^2].
     Independent {
-        /// 1 / (sigma_d^2 + W_dh^2 psi_h^2) in the layout of the dictionary.
+        /// 1 / (sigma_d^2 + W_dh^2 psi_h^2) in the layout of the dictionary; of a mixture 1 / sigma_dh^2, whose components then
+        /// have variances of their own.
         precision: &'a [T],
-        /// 1/2 sum_d ln of these precisions, one per latent.
+        /// 1/2 sum_d ln of these precisions, one per latent; of a mixture relative to that of Sigma.
         offset: &'a [T],
     },
     /// W_h . y / |W_h|, lengths and products measured by Sigma^-1. Not for [`Kind::Gsc`]: it knows no sign.
@@ -123,6 +128,11 @@ pub enum Selection<'a, T> {
     /// ln of the most that states with h on can reach, -1/2 sum_d max(W_dh - y_d, 0)^2 / sigma_d^2: where W >= 0 the
     /// other latents only add to what h alone has too much. Noise shared or diagonal.
     Bound,
+    /// M_h . y with a matrix learned beside the model [004 ch. 4, linear kernel]. Any kind.
+    Learned {
+        /// M in the layout of a dictionary of floats.
+        weights: &'a [T],
+    },
 }
 
 /// Precomputed factors of every state, ordered by number of active latents k, then by
@@ -167,7 +177,7 @@ pub struct Model<'a, T> {
     pub dictionary: Dictionary<'a, T>,
     /// Observation noise.
     pub noise: Noise<'a, T>,
-    /// l_h = ln pi_h - ln(1 - pi_h).
+    /// l_h = ln pi_h - ln(1 - pi_h); ln pi_h of a mixture.
     pub prior_logit: &'a [T],
     /// mu_h. Like the other two of the slab, empty where latents have none ([`Kind::has_slab`]).
     pub slab_mean: &'a [T],
@@ -187,7 +197,7 @@ pub struct Model<'a, T> {
     pub fixed: Option<&'a [FixedLatent]>,
     /// Whether points are coefficients of a transform, which a stream makes of samples, rather than samples.
     pub is_transformed: bool,
-    /// -D/2 ln(2 pi) - 1/2 ln det Sigma + sum_h ln(1 - pi_h).
+    /// -D/2 ln(2 pi) - 1/2 ln det Sigma + sum_h ln(1 - pi_h); of a mixture without the last.
     pub log_norm: T,
 }
 

@@ -1,6 +1,6 @@
 //! The features that a model needs.
 
-use super::{Dictionary, Model, States};
+use super::{Dictionary, Kind, Model, States};
 use crate::features::Features;
 
 impl Features {
@@ -13,7 +13,9 @@ impl Features {
             .with(Self::of_kind(kind), !is_fixed)
             .with(
                 Self::SUBSETS,
-                !kind.is_sampled() && matches!(model.shape.states, States::Subsets | States::Table),
+                !kind.is_sampled()
+                    && !matches!(kind, Kind::Gmm)
+                    && matches!(model.shape.states, States::Subsets | States::Table),
             )
             .with(Self::INTEGERS, matches!(model.dictionary, Dictionary::Integer(_)))
             .with(Self::FIXED_POINT, is_fixed)

@@ -1,7 +1,7 @@
 //! Scores that each latent gets alone, for the papers' sets of states.
 //!
 //! Work per latent: about five multiply-adds and a division ([`Selection::Singleton`]; one without a slab), one
-//! ([`Selection::Cosine`]), 2 D ([`Selection::Bound`]) or 3 D ([`Selection::Independent`]).
+//! ([`Selection::Cosine`]), D ([`Selection::Learned`]), 2 D ([`Selection::Bound`]) or 3 D ([`Selection::Independent`]).
 
 use crate::counts::Count;
 use crate::features::{BOUND, COSINE, INDEPENDENT};
@@ -9,7 +9,7 @@ use crate::kinds::{Family, gsc, mca};
 use crate::model::{Dictionary, Integers, Model, Noise, PANEL, Selection, float_column, with_column};
 use crate::numeric::math::Real;
 use crate::numeric::slices::at;
-use crate::project::kernel::panels;
+use crate::project::kernel::{panels, project};
 
 /// Scores of all latents into `scores`.
 pub(crate) fn score<T: Real>(model: &Model<'_, T>, sample: &[T], projection: &[T], scores: &mut [T]) {
@@ -36,6 +36,11 @@ pub(crate) fn score<T: Real>(model: &Model<'_, T>, sample: &[T], projection: &[T
                 bound(model, sample.iter().copied().zip(precisions.iter().copied()), scores);
             }
         },
+        Selection::Learned { weights } => {
+            Count::Floats.add(sample.len() * scores.len().next_multiple_of(PANEL));
+            Count::Panels.add(scores.len().div_ceil(PANEL));
+            project(weights, sample, scores);
+        }
         // The singletons'; the model's checks let no other come here.
         _ => singleton_scores(model, sample, projection, scores),
     }
@@ -116,7 +121,7 @@ fn bound_of_integers<T: Real>(
     }
 }
 
-/// -1/2 sum_d (y_d - W_dh mu_h)^2 a_dh, panel by panel [003 eq. 10, corrected factor].
+/// -1/2 sum_d (y_d - W_dh mu_h)^2 a_dh, panel by panel [003 eq. 10, corrected factor]; mu is 1 where there is no slab.
 fn independent<T: Real>(model: &Model<'_, T>, sample: &[T], precision: &[T], scores: &mut [T]) {
     let dims = sample.len();
     Count::IndependentDims.add(dims * scores.len());
@@ -125,11 +130,12 @@ fn independent<T: Real>(model: &Model<'_, T>, sample: &[T], precision: &[T], sco
         Dictionary::Integer(_) => return independent_of_integers(model, sample, precision, scores),
     };
     let panels = panels(packed, dims).zip(panels(precision, dims));
-    let outputs = scores.chunks_mut(PANEL).zip(model.slab_mean.chunks(PANEL));
-    for ((w, a), (scores, mean)) in panels.zip(outputs) {
+    for (panel, ((w, a), scores)) in panels.zip(scores.chunks_mut(PANEL)).enumerate() {
+        let mut means = [T::ONE; PANEL];
+        means.iter_mut().zip(model.slab_mean.iter().skip(panel * PANEL)).for_each(|(to, &mean)| *to = mean);
         let mut sums = [T::ZERO; PANEL];
         for ((w, a), &y) in w.as_chunks::<PANEL>().0.iter().zip(a.as_chunks::<PANEL>().0).zip(sample) {
-            for (((sum, &w), &a), &mean) in sums.iter_mut().zip(w).zip(a).zip(mean) {
+            for (((sum, &w), &a), &mean) in sums.iter_mut().zip(w).zip(a).zip(&means) {
                 let miss = y - w * mean;
                 *sum += miss * miss * a;
             }
@@ -144,7 +150,8 @@ fn independent<T: Real>(model: &Model<'_, T>, sample: &[T], precision: &[T], sco
 #[inline(never)]
 fn independent_of_integers<T: Real>(model: &Model<'_, T>, sample: &[T], precision: &[T], scores: &mut [T]) {
     let precisions = |latent| float_column(precision, sample.len(), latent);
-    for (latent, (score, &mean)) in scores.iter_mut().zip(model.slab_mean).enumerate() {
+    for (latent, score) in scores.iter_mut().enumerate() {
+        let mean = model.slab_mean.get(latent).copied().unwrap_or(T::ONE);
         let mut sum = T::ZERO;
         for ((w, a), &y) in model.column(latent).zip(precisions(latent)).zip(sample) {
             let miss = y - w * mean;

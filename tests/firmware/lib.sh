@@ -6,7 +6,7 @@ target=$(cd "${CARGO_TARGET_DIR:-$root/target}" && pwd)
 export CARGO_TARGET_DIR=$target # one for all workspaces, so that dependencies are built once
 
 conformance=$root/tests/conformance
-models=(d4h6 d16h32 d64h256 bsc-d16h32 mca-d16h32 gsc-gibbs bsc-gibbs ssmca-gibbs i16-d16h32 i8-d32h64 i8-mca-d16h32 nmf-d16h32 quiet-d4h6 subsets-d12h16 fixed-d16h32 fixed-d4h6)
+models=(d4h6 d16h32 d64h256 bsc-d16h32 mca-d16h32 gsc-gibbs bsc-gibbs ssmca-gibbs i16-d16h32 i8-d32h64 i8-mca-d16h32 nmf-d16h32 quiet-d4h6 subsets-d12h16 fixed-d16h32 fixed-d4h6 gmm-d16h64 own-d8h16 learned-d12h16)
 # The Rust example has all of the above in its flash, where the smallest core has no room for one more of this size.
 alone=i16-d64h256
 models+=("$alone")

@@ -26,6 +26,8 @@ pub(super) struct Posteriors {
     pub mean: Vec<f32>,
     /// Variance of s.z. (N x H)
     pub variance: Vec<f32>,
+    /// Of mixtures the squared distance from each component. (N x H; else empty)
+    pub distance: Vec<f32>,
     /// ln of the sum over kept states. (N)
     pub evidence: Vec<f32>,
     /// 1 where the most probable state is on. (N x H)
@@ -171,6 +173,7 @@ pub(super) fn infer_part(
         results.activity.extend_from_slice(estimate.activity);
         results.mean.extend_from_slice(estimate.mean);
         results.variance.extend_from_slice(estimate.variance);
+        results.distance.extend_from_slice(estimate.distance);
         results.evidence.push(estimate.evidence);
         if extra == Extra::Reconstruction {
             results.weight.push(Mosaic::weight(&model, estimate.variance));

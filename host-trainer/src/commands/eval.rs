@@ -255,6 +255,11 @@ fn over_all_states(model: Model<'_, f32>) -> Result<Option<Model<'_, f32>>, &'st
     if model.shape.kind.is_sampled() {
         return Err("states of this kind have no closed form");
     }
+    if model.shape.kind.is_mixture() {
+        let shape = Shape { singletons: true, ..model.shape };
+        let all = Model::new(Model { shape, ..model }).map_err(|_| "the model has no other states")?;
+        return Ok((!model.shape.singletons).then_some(all));
+    }
     if model.shape.max_active == h && !matches!(model.shape.states, States::Adaptive { .. }) {
         return Ok(None);
     }

@@ -64,6 +64,12 @@ impl Given {
         }
     }
 
+    /// One variance for each dimension and component; `None` for other shapes, also for D x D, which is a covariance.
+    pub fn components(&self, dims: usize, latents: usize) -> Option<Vec<f64>> {
+        let (shape, values) = self.numbers().ok()?;
+        (shape == [dims, latents] && dims != latents).then_some(values)
+    }
+
     /// One variance for all, one for each of the `len` dimensions or latents (`each`), or a whole matrix.
     pub fn covariance(&self, len: usize, each: &str) -> Result<Covariance> {
         match self.numbers()? {

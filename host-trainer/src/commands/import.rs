@@ -91,7 +91,7 @@ impl Import {
             return Err(Error::input(
                 what,
                 "--model",
-                "it knows gsc, bsc (also called linca), nmf, mca and ssmca",
+                "it knows gsc, bsc (also called linca), nmf, mca, ssmca and gmm",
             ));
         };
         self.check_flags(kind)?;
@@ -184,10 +184,13 @@ impl Import {
                     Covariance::Full(psi) => SlabCov::Full(psi),
                 },
             },
-            noise: match sigma2.covariance(dims, "dimension")? {
-                Covariance::Shared(sigma2) => NoiseCov::Shared(sigma2),
-                Covariance::Diagonal(sigma2) => NoiseCov::Diagonal(sigma2),
-                Covariance::Full(sigma) => NoiseCov::Full(sigma),
+            noise: match sigma2.components(dims, latents).filter(|_| kind == ModelKind::Gmm) {
+                Some(sigma2) => NoiseCov::Components(sigma2),
+                None => match sigma2.covariance(dims, "dimension")? {
+                    Covariance::Shared(sigma2) => NoiseCov::Shared(sigma2),
+                    Covariance::Diagonal(sigma2) => NoiseCov::Diagonal(sigma2),
+                    Covariance::Full(sigma) => NoiseCov::Full(sigma),
+                },
             },
         })
     }
@@ -197,7 +200,11 @@ impl Import {
         match self.states {
             Some(states) => states,
             None if has_full_slab => StatesName::Table,
-            None if self.selection.is_some() || self.no_singletons || kind.kind().is_sampled() => {
+            None if self.selection.is_some()
+                || self.no_singletons
+                || kind.kind().is_sampled()
+                || kind.kind().is_mixture() =>
+            {
                 StatesName::Subsets
             }
             None => StatesName::Adaptive,
@@ -211,15 +218,18 @@ impl Import {
         let selected =
             self.selected.unwrap_or(latents.min(if is_adaptive { Options::CANDIDATES } else { SMALL }));
         let most = match kind.kind().is_sampled() {
+            _ if kind.kind().is_mixture() => 1,
             true => selected.min(MAX_ACTIVE),
             false if is_adaptive => selected.min(Options::ACTIVE),
             false if latents <= SMALL => selected,
             false => selected.min(3),
         };
+        // Of a mixture the selected components are all that count, where fewer than all are asked for.
+        let is_part = kind.kind().is_mixture() && self.selected.is_some_and(|selected| selected < latents);
         Options {
             selected,
             max_active: self.max_active.unwrap_or(most),
-            singletons: !self.no_singletons,
+            singletons: !self.no_singletons && !is_part,
             selection: self.selection.unwrap_or_else(|| SelectionName::of_kind(kind)),
             states: Some(states),
             expansions: self.expansions.unwrap_or(Options::EXPANSIONS),

@@ -10,7 +10,7 @@ use super::engine::{self, Extra};
 use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims, warn_of_rate};
 use super::output::{Folder, Progress, counted, print, refuse_overwriting};
-use super::results::{RESULTS, STATES};
+use super::results::{self, STATES};
 use super::sanity::Survey;
 use crate::data::Source;
 use crate::files::Writer;
@@ -75,7 +75,7 @@ impl Infer {
         same_dims(&source, &model, &self.model)?;
         warn_of_rate(&source, &blob);
         let folder = Folder::create(&self.out_dir)?;
-        let mut names = RESULTS.map(|result| result.name).to_vec();
+        let mut names: Vec<_> = results::of_shape(model.shape).iter().map(|result| result.name).collect();
         if self.write_states {
             names.push(STATES.name);
         }
@@ -108,11 +108,12 @@ impl Infer {
         let threads = self.inferring.threads();
         let extra = if self.write_states { Extra::States } else { Extra::Nothing };
         let piece = engine::piece_points(&model, engine, threads, extra);
-        let (writers, states) = writers.split_at_mut(RESULTS.len());
+        let results = results::of_shape(model.shape);
+        let (writers, states) = writers.split_at_mut(results.len());
         for writer in &mut *states {
             STATES.start(writer, 0, model.shape).map_err(fail)?;
         }
-        for (writer, result) in writers.iter_mut().zip(&RESULTS) {
+        for (writer, result) in writers.iter_mut().zip(&results) {
             result.start(writer, points, model.shape).map_err(fail)?;
         }
         let mut progress = Progress::new("infer", points);
@@ -122,7 +123,7 @@ impl Infer {
             let count = source.read_chunk(first, piece, &mut chunk)?;
             survey.add(&chunk);
             for posteriors in engine::infer(model, engine, &chunk, threads, first, &name, extra)? {
-                for (writer, result) in writers.iter_mut().zip(&RESULTS) {
+                for (writer, result) in writers.iter_mut().zip(&results) {
                     writer.write_all(&(result.rows)(&posteriors)).map_err(fail)?;
                 }
                 for writer in &mut *states {

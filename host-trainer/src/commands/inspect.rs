@@ -108,7 +108,7 @@ pub(super) struct Sampled {
 
 impl Sampled {
     fn new(model: &Model<'_, f32>, engine: Engine) -> Option<Self> {
-        if model.has_full_slab() {
+        if model.has_full_slab() || model.shape.kind.is_mixture() {
             return None;
         }
         let settings = match engine {

@@ -265,6 +265,7 @@ pub(super) mod names {
             Selection::Independent { .. } => "independent",
             Selection::Cosine { .. } => "cosine",
             Selection::Bound => "bound",
+            Selection::Learned { .. } => "learned",
         }
     }
 

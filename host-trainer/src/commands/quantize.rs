@@ -4,7 +4,7 @@ use super::chosen_states::ChosenStates;
 use super::eval::{PIXEL_PEAK, Reference, ReferenceIs, SourceTally, source_tally};
 use super::model_file::{ModelFile, same_dims, warn_of_rate};
 use super::output::{Progress, note, print, refuse_overwriting};
-use super::recover::recover_as;
+use super::recover::{learned_scores, recover_as};
 use crate::blob::About;
 use crate::compare::Comparison;
 use crate::data::{Mosaic, Source};
@@ -151,6 +151,9 @@ pub(super) fn encode(
         Some(width) => Prepared::<f32>::quantized(&parameters, &options, width)?,
         None => Prepared::new(&parameters, &options)?,
     };
+    if let Some(scores) = learned_scores(&blob.model()) {
+        prepared = prepared.with_scores(&scores)?;
+    }
     if fixed_point {
         prepared = prepared.in_fixed_point()?;
     }

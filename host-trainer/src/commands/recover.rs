@@ -8,7 +8,19 @@ use crate::linalg::covariance_of;
 use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use crate::prepare::{GramName, Options, SelectionName, StatesName};
 use spikelet::blob::{Blob, Slab};
-use spikelet::model::{Kind, Model, Noise, Selection, StateTable, States};
+use spikelet::model::{Kind, Model, Noise, PANEL, Selection, StateTable, States};
+
+/// Scores that were learned beside the parameters, if latents are selected by them. (D x H)
+pub(super) fn learned_scores(model: &Model<'_, f32>) -> Option<Vec<f64>> {
+    let Selection::Learned { weights } = model.selection else { return None };
+    Some(unpacked(weights, model.shape.dims, model.shape.latents))
+}
+
+/// A matrix in the layout of the dictionary. (D x H, row-major)
+fn unpacked(packed: &[f32], d: usize, h: usize) -> Vec<f64> {
+    let entry = |e: usize| packed[((e % h / PANEL) * d + e / h) * PANEL + e % h % PANEL];
+    (0..d * h).map(|e| f64::from(entry(e))).collect()
+}
 
 /// Parameters and options of a blob of a kind that can be made.
 pub(super) fn recover(blob: &Blob<'_>) -> Option<(Parameters, Options)> {
@@ -25,6 +37,7 @@ pub(super) fn recover_as(blob: &Blob<'_>, model: Model<'_, f32>) -> Option<(Para
         Kind::Nmf => ModelKind::Nmf,
         Kind::Mca => ModelKind::Mca,
         Kind::Ssmca => ModelKind::Ssmca,
+        Kind::Gmm => ModelKind::Gmm,
         _ => return None,
     };
     let mut dictionary = vec![0.0; d * h];
@@ -39,7 +52,11 @@ pub(super) fn recover_as(blob: &Blob<'_>, model: Model<'_, f32>) -> Option<(Para
         dims: d,
         latents: h,
         dictionary,
-        prior: wide(model.prior_logit).iter().map(|l| 1.0 / (1.0 + (-l).exp())).collect(),
+        prior: match kind {
+            // A single component's is 1, which no prior may be.
+            ModelKind::Gmm => wide(model.prior_logit).iter().map(|l| l.exp().min(1.0 - 1e-9)).collect(),
+            _ => wide(model.prior_logit).iter().map(|l| 1.0 / (1.0 + (-l).exp())).collect(),
+        },
         slab_mean: wide(model.slab_mean),
         slab_cov: match (blob.slab(), model.table) {
             (Slab::Unit | Slab::None, _) => SlabCov::Unit,
@@ -47,6 +64,10 @@ pub(super) fn recover_as(blob: &Blob<'_>, model: Model<'_, f32>) -> Option<(Para
             _ => SlabCov::Diagonal(psi2()),
         },
         noise: match model.noise {
+            _ if kind == ModelKind::Gmm && matches!(model.selection, Selection::Independent { .. }) => {
+                let Selection::Independent { precision, .. } = model.selection else { return None };
+                NoiseCov::Components(unpacked(precision, d, h).iter().map(|p| 1.0 / p).collect())
+            }
             Noise::Shared(precision) => NoiseCov::Shared(1.0 / f64::from(precision)),
             Noise::Diagonal(precisions) => {
                 NoiseCov::Diagonal(precisions.iter().map(|&p| 1.0 / f64::from(p)).collect())
@@ -59,10 +80,15 @@ pub(super) fn recover_as(blob: &Blob<'_>, model: Model<'_, f32>) -> Option<(Para
         max_active: model.shape.max_active,
         singletons: model.shape.singletons,
         selection: match model.selection {
+            Selection::Singleton | Selection::Independent { .. } if kind == ModelKind::Gmm => {
+                SelectionName::Singleton
+            }
             Selection::Singleton => SelectionName::Singleton,
             Selection::Independent { .. } => SelectionName::Independent,
             Selection::Cosine { .. } => SelectionName::Cosine,
             Selection::Bound => SelectionName::Bound,
+            // Which the caller puts back: they are beside the parameters.
+            Selection::Learned { .. } => SelectionName::of_kind(kind),
         },
         states: Some(match model.shape.states {
             States::Adaptive { .. } => StatesName::Adaptive,
@@ -74,7 +100,7 @@ pub(super) fn recover_as(blob: &Blob<'_>, model: Model<'_, f32>) -> Option<(Para
             States::Subsets | States::Table => Options::EXPANSIONS,
         },
         gram: match model.gram {
-            _ if model.shape.kind.is_maximal() => GramName::Auto,
+            _ if model.shape.kind.is_maximal() || kind == ModelKind::Gmm => GramName::Auto,
             Some(_) => GramName::Stored,
             None => GramName::Computed,
         },

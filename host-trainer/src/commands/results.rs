@@ -16,8 +16,8 @@ pub(super) struct ResultFile {
     pub rows: fn(&Posteriors) -> Vec<u8>,
 }
 
-/// All of them.
-pub(super) const RESULTS: [ResultFile; 6] = [
+/// Those of all models.
+const RESULTS: [ResultFile; 6] = [
     ResultFile {
         name: "activity.npy",
         format: "<f4",
@@ -55,6 +55,19 @@ pub(super) const RESULTS: [ResultFile; 6] = [
         rows: |points| floats(&points.evidence),
     },
 ];
+
+/// Of mixtures: squared distances from the components.
+const DISTANCE: ResultFile = ResultFile {
+    name: "distance.npy",
+    format: "<f4",
+    columns: |shape| Some(shape.latents),
+    rows: |points| floats(&points.distance),
+};
+
+/// Those that a model of this shape has.
+pub(super) fn of_shape(shape: Shape) -> Vec<ResultFile> {
+    RESULTS.into_iter().chain(shape.kind.is_mixture().then_some(DISTANCE)).collect()
+}
 
 /// The states behind them, if asked for: as many rows as there are states, which is known at the end.
 pub(super) const STATES: ResultFile = ResultFile {

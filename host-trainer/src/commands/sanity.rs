@@ -158,6 +158,10 @@ fn expected_power(parameters: &Parameters) -> f64 {
     let mu = |k: usize| if has_slab { parameters.slab_mean[k] } else { 1.0 };
     let mut power: f64 = parameters.noise_variances().iter().sum();
     for row in parameters.dictionary.chunks_exact(h) {
+        if parameters.kind.kind().is_mixture() {
+            power += row.iter().zip(&parameters.prior).map(|(w, pi)| pi * w * w).sum::<f64>();
+            continue;
+        }
         let mean = |k: usize| parameters.prior[k] * row[k] * mu(k);
         let square = |k: usize| parameters.prior[k] * row[k] * row[k] * (psi2[k] + mu(k) * mu(k));
         power += (0..h).map(mean).sum::<f64>().powi(2);

@@ -17,10 +17,10 @@ use super::framing::Framing;
 use super::import::build;
 use super::output::{Progress, counted, note, print, silence, warn};
 use super::sanity::{Given, Survey};
-use crate::blob::About;
+use crate::blob::{self, About};
 use crate::cluster::{Cluster, Session};
 use crate::files::Staged;
-use crate::prepare::{GramName, Options};
+use crate::prepare::{GramName, Options, Prepared};
 use crate::train::{Next, Points, Settings, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
@@ -63,7 +63,11 @@ are left out in the last third. Their free energies are those of p(y, s)^(1/T); 
 
 --engine factored takes latents as independent given the data: fast, and biased towards orthogonal columns. It is there to compare with.
 --selection gp learns which latents to look at from the data and the posteriors of the last iteration, instead of from the
-dictionary: the kernel is fitted every --kernel-every iterations, a tenth of the selected latents is drawn at random.
+dictionary: the kernel is fitted every --kernel-every iterations, a tenth of the selected latents is drawn at random. With --kernel linear the learned
+scores are a matrix that the model keeps, and a device selects by it too.
+
+--model gmm is a Gaussian mixture: exactly one latent, a component, makes a point, and `infer` gives the probability of each. --noise is shared by all
+components, or --noise components: a variance of each dimension in each. All components are looked at, or --selected of them.
 
 Voices in a room, on two to four microphones some centimetres apart, need --model spatial: it learns delays and echoes, of up to four sources, also
 more than microphones (three on two; four on two is too many). Sources and microphones must stay where they are. Frames are 128 ms
@@ -73,7 +77,7 @@ With --transform spectrum a model is one source in one channel, learned from rec
 one of --latents typical spectra is on. `spikelet merge` puts two or more of them together, `spikelet separate` takes mixtures apart.
 
 Examples: four sources from a recording with four channels; three voices from two microphones; voices in a room; 20 parts of spectra; patches of a picture; many latents on
-at once, by sampling; a baseline; learned selection; a voice to be told from noise; more iterations:
+at once, by sampling; a baseline; learned selection; a mixture of Gaussians; a voice to be told from noise; more iterations:
   spikelet train --model gsc --latents 4 recording.wav --out model.spk
   spikelet train --model gsc --latents 3 --transform mdct mixture.wav --out voices.spk
   spikelet train --model spatial --latents 2 mixture.wav --out room.spk
@@ -82,6 +86,7 @@ at once, by sampling; a baseline; learned selection; a voice to be told from noi
   spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk
   spikelet train --model gsc --latents 10 --engine factored mixtures.npy --out baseline.spk
   spikelet train --model bsc --latents 20 --selected 8 --selection gp --kernel rbf points.npy --out parts.spk
+  spikelet train --model gmm --latents 64 --noise components points.npy --out clusters.spk
   spikelet train --model mca --latents 64 --transform spectrum voice.wav --out voice.spk
   spikelet train --from model.json --iterations 50 more.wav --out better.spk")]
 pub(super) struct Train {
@@ -305,7 +310,11 @@ impl Train {
 
     fn blob(&self, state: &State, about: About<'_>) -> Result<Vec<u8>> {
         let options = Options { gram: GramName::Auto, ..state.settings.options() };
-        build(&state.model(), &options, about)
+        let (model, prepared) = (state.model(), |model| Prepared::<f32>::new(model, &options));
+        match state.learned_scores() {
+            Some(scores) => blob::write(&prepared(&model)?.with_scores(scores)?, &model.slab_cov, about),
+            None => build(&model, &options, about),
+        }
     }
 
     fn write(&self, state: &State, about: About<'_>, json: &std::path::Path, odd: &[String]) -> Result<()> {

@@ -99,6 +99,16 @@ impl Factor {
         weights.iter().enumerate().map(entry).collect()
     }
 
+    /// Of a kernel without other parts than the linear one: M with predictions M^T y. (D x H)
+    pub fn linear_scores(&self, points: &[f64], targets: &[f64], latents: usize) -> Vec<f64> {
+        let n = self.rest.len();
+        let weights = self.weights(targets, latents);
+        let weights = MatRef::from_row_major_slice(&weights, n, latents);
+        let dims = points.len() / n.max(1);
+        let scores = MatRef::from_row_major_slice(points, n, dims).transpose() * weights;
+        (0..dims * latents).map(|e| self.kernel.linear * scores[(e / latents, e % latents)]).collect()
+    }
+
     /// Targets of new points, as told by all of `points` with these weights. (M x H)
     pub fn predictions(&self, points: &[f64], weights: &[f64], new: &[f64], dims: usize) -> Vec<f64> {
         let latents = weights.len() / self.rest.len().max(1);

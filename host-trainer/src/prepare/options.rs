@@ -19,10 +19,20 @@ pub enum SelectionName {
 }
 
 impl SelectionName {
+    /// Its name on the command line.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Singleton => "singleton",
+            Self::Independent => "independent",
+            Self::Cosine => "cosine",
+            Self::Bound => "bound",
+        }
+    }
+
     /// The one that a kind has unless another is asked for.
     pub fn of_kind(kind: ModelKind) -> Self {
         match kind {
-            ModelKind::Gsc => Self::Singleton,
+            ModelKind::Gsc | ModelKind::Gmm => Self::Singleton,
             ModelKind::Bsc | ModelKind::Ssmca => Self::Cosine,
             ModelKind::Nmf | ModelKind::Mca => Self::Bound,
         }
@@ -90,6 +100,10 @@ pub(crate) fn check_truncation(shape: Shape) -> Result<()> {
         let advice = format!("choose 1 to {latents}, the number of latents");
         return Err(Error::input(format_args!("cannot preselect {selected} latents"), "--selected", advice));
     }
+    if shape.kind.is_mixture() && max_active != 1 {
+        let what = format!("exactly one component of a mixture is on, not {max_active}");
+        return Err(Error::input(what, "--max-active", "leave the flag away"));
+    }
     if max_active == 0 || max_active > selected {
         let advice = format!("choose 1 to {selected}, the number of preselected latents");
         return Err(Error::input(
@@ -125,6 +139,11 @@ pub(super) fn check_selection(parameters: &Parameters, selection: SelectionName)
     let kind = parameters.kind;
     let full_noise = matches!(parameters.noise, NoiseCov::Full(_));
     let (why, place) = match selection {
+        SelectionName::Independent | SelectionName::Cosine | SelectionName::Bound
+            if kind == ModelKind::Gmm =>
+        {
+            ("components are selected by how likely each is", selection.name())
+        }
         SelectionName::Independent if kind != ModelKind::Gsc => {
             ("independent dimensions are for gsc; here the score singleton is the same", "independent")
         }
@@ -142,6 +161,7 @@ pub(super) fn check_selection(parameters: &Parameters, selection: SelectionName)
         _ => return Ok(()),
     };
     let names = match kind {
+        ModelKind::Gmm => "singleton",
         ModelKind::Gsc => "singleton or independent",
         ModelKind::Nmf | ModelKind::Mca if !full_noise => "bound, cosine or singleton",
         _ => "cosine or singleton",

@@ -288,7 +288,10 @@ impl Whitener {
     fn new(noise: &NoiseCov, d: usize) -> Result<Self> {
         Ok(match noise {
             NoiseCov::Shared(sigma2) => Self::Each(vec![1.0 / sigma2.sqrt(); d]),
-            NoiseCov::Diagonal(sigma2) => Self::Each(sigma2.iter().map(|v| 1.0 / v.sqrt()).collect()),
+            // Of a mixture, which has no factored posterior, the last.
+            NoiseCov::Diagonal(sigma2) | NoiseCov::Components(sigma2) => {
+                Self::Each(sigma2.iter().map(|v| 1.0 / v.sqrt()).collect())
+            }
             NoiseCov::Full(sigma) => Self::Full(
                 crate::linalg::cholesky_inverse(sigma, d)
                     .ok_or_else(|| crate::prepare::not_definite("sigma2"))?,

@@ -54,6 +54,9 @@ pub struct Selector {
     sets: Vec<u16>,
     /// Where fits began, and where they are.
     kernels: Option<(Kernel, Kernel)>,
+    /// Of a linear kernel: what the affinities of a point that was not seen are a product of it with. (D x H; else empty)
+    #[serde(default)]
+    scores: Vec<f64>,
     /// The factor of the present kernel, made again where it is missing.
     #[serde(skip)]
     factor: Option<Factor>,
@@ -62,7 +65,7 @@ pub struct Selector {
 impl PartialEq for Selector {
     /// The factor follows from the rest.
     fn eq(&self, other: &Self) -> bool {
-        self.sets == other.sets && self.kernels == other.kernels
+        self.sets == other.sets && self.kernels == other.kernels && self.scores == other.scores
     }
 }
 
@@ -74,12 +77,17 @@ impl Selector {
             let mut rng = random(settings, start, 0, n);
             complete(&mut sets, n * settings.selected, settings.selected, settings.latents, &mut rng);
         }
-        Self { sets, kernels: None, factor: None }
+        Self { sets, kernels: None, scores: Vec::new(), factor: None }
     }
 
     /// The latents of every point. (N x H')
     pub fn sets(&self) -> &[u16] {
         &self.sets
+    }
+
+    /// M = linear Y^T K^-1 `<S>` of a linear kernel, by which new points are selected as M^T y. (D x H)
+    pub fn scores(&self) -> Option<&[f64]> {
+        (!self.scores.is_empty()).then_some(&self.scores)
     }
 
     /// The kernel as fitted last, once there is one.
@@ -120,9 +128,9 @@ impl Selector {
         let Some(learned) = settings.gp else { return Ok(()) };
         let (n, d, h, each) = (points.len(), points.dims(), settings.latents, settings.selected);
         let is_due = self.kernels.is_none() || iteration.is_multiple_of(learned.every);
+        let mut values = Vec::new();
+        points.read(0, n, &mut values)?;
         if is_due || self.factor.is_none() {
-            let mut values = Vec::new();
-            points.read(0, n, &mut values)?;
             if is_due {
                 let power = activities.iter().map(|s| s * s).sum::<f64>() / activities.len() as f64;
                 let begin = || Kernel::new(learned.kernel, &values, d, power);
@@ -136,6 +144,9 @@ impl Selector {
             let what = "the kernel matrix of the selection is not positive definite";
             return Err(Error::run(what, "--selection gp", "rescale the data, or use another --kernel"));
         };
+        if learned.kernel == KernelName::Linear {
+            self.scores = factor.linear_scores(&values, activities, h);
+        }
         let affinities = factor.affinities(activities, h);
         let sure = if each < h { each - each.div_ceil(AT_RANDOM) } else { each };
         self.sets.clear();

@@ -13,6 +13,8 @@
 //! Or lines along which strong points lie, for mixtures (`lines`). There most of a point is one source: pi starts at 0.2
 //! and noise at a tenth of the data's variance.
 //!
+//! Mixtures: points drawn from the data, far ones more often (`kinds::gmm`), and the noise that is left of it.
+//!
 //! Otherwise pi starts at two latents on at a time, at most one half. Noise starts at the data's variance: everything is noise until
 //! the dictionary explains it; where it anneals (`search`), at three tenths of it. Where a temperature does that, noise starts so low that at the first temperature it has half
 //! the largest variance of the data in any direction: about there columns begin to differ.
@@ -52,10 +54,20 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
     let mut rng = Rng::new(stream(settings.seed, restart));
     let along_lines = settings.init == InitForm::Lines;
     let most = if along_lines { 0.2 } else { 0.5 };
-    let prior = settings.first_prior.unwrap_or((2.0 / h as f64).min(most));
     let kind = settings.model;
+    let prior = match kind.kind().is_mixture() {
+        // Exactly one is on. Of a single one the margin keeps it below 1.
+        true => (1.0 / h as f64).min(1.0 - 1e-9),
+        false => settings.first_prior.unwrap_or((2.0 / h as f64).min(most)),
+    };
     let norm = (d as f64 * scene.variance / (h as f64 * prior)).sqrt();
+    let mut near = None;
     let mut dictionary = match settings.init {
+        InitForm::Data if kind.kind().is_mixture() => {
+            let (means, distance) = kinds::gmm::seeds(points, h, &mut rng)?;
+            near = Some(distance);
+            means
+        }
         InitForm::Random => (kinds::of(kind).first)(scene, h, prior, &mut rng),
         InitForm::Data => drawn(points, h, norm, &mut rng)?,
         InitForm::Lines => lines::lines(points, h, norm, restart == 0, &mut rng)?,
@@ -63,7 +75,7 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
     if kind.kind().is_non_negative() {
         dictionary.iter_mut().for_each(|w| *w = w.max(0.0));
     }
-    let variance = settings.first_noise.unwrap_or_else(|| match settings.temperature.0 {
+    let variance = settings.first_noise.or(near).unwrap_or_else(|| match settings.temperature.0 {
         first if first > 1.0 => {
             Spectrum::new(&scene.covariance, d).largest().max(scene.variance) / (2.0 * first)
         }
@@ -92,6 +104,7 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
             NoiseForm::Shared => NoiseCov::Shared(variance),
             NoiseForm::Diagonal => NoiseCov::Diagonal(vec![variance; d]),
             NoiseForm::Full => NoiseCov::Full(square(d, variance)),
+            NoiseForm::Components => NoiseCov::Components(vec![variance; d * h]),
         },
     };
     if let (Some(settle), None) = (kinds::of(kind).settle, settings.first_mean) {
@@ -150,7 +163,9 @@ pub(super) fn raise(parameters: &mut Parameters, floor: f64) {
     let d = parameters.dims;
     match &mut parameters.noise {
         NoiseCov::Shared(sigma2) => *sigma2 = sigma2.max(floor),
-        NoiseCov::Diagonal(sigma2) => sigma2.iter_mut().for_each(|v| *v = v.max(floor)),
+        NoiseCov::Diagonal(sigma2) | NoiseCov::Components(sigma2) => {
+            sigma2.iter_mut().for_each(|v| *v = v.max(floor))
+        }
         NoiseCov::Full(sigma) => (0..d).for_each(|i| sigma[i * d + i] = sigma[i * d + i].max(floor)),
     }
 }

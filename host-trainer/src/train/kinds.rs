@@ -8,9 +8,11 @@
 //! | [`nmf`] | dictionaries that stay at or above zero |
 //! | [`mca`] | maximal causes: sums over states, dictionary, noise |
 //! | [`ssmca`] | maximal causes with slabs: sums over draws, scale |
+//! | [`gmm`] | mixtures: first means, sums by component, means, covariances |
 //!
 //! All else (data, chunks, threads, starts, schedules, checkpoints) is the same for all kinds.
 
+pub mod gmm;
 pub mod linear;
 pub mod mca;
 mod neighbours;
@@ -54,6 +56,8 @@ pub struct Training {
 pub enum Sums {
     /// Moments: y and x, x and x.
     Moments,
+    /// The same where no two latents are on together: y and s, and y^2 and s where components have variances of their own.
+    Components,
     /// Of which latent how much is seen in which dimension: [`mca`].
     Shares,
     /// The same over draws: [`ssmca`].
@@ -63,7 +67,7 @@ pub enum Sums {
 impl Training {
     /// Whether latents add up.
     pub fn is_linear(&self) -> bool {
-        self.sums == Sums::Moments
+        matches!(self.sums, Sums::Moments | Sums::Components)
     }
 }
 
@@ -99,6 +103,13 @@ pub fn of(kind: ModelKind) -> Training {
             dictionary: mca::dictionary,
             noise: mca::noise,
             settle: Some(ssmca::rescale),
+            ..LINEAR
+        },
+        ModelKind::Gmm => Training {
+            sums: Sums::Components,
+            dictionary: gmm::means,
+            noise: gmm::noise,
+            init: InitForm::Data,
             ..LINEAR
         },
     }

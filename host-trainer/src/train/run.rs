@@ -247,6 +247,12 @@ impl State {
         model
     }
 
+    /// Scores that selection learned with a linear kernel, of the raw data. (D x H)
+    pub fn learned_scores(&self) -> Option<&[f64]> {
+        // Whitened points have other ones.
+        self.result().selector.as_ref().filter(|_| self.whitening.is_none())?.scores()
+    }
+
     /// All starts that are kept, the one at work last.
     pub fn starts(&self) -> impl Iterator<Item = &Start> {
         self.done.iter().chain(std::iter::once(&self.current))

@@ -23,6 +23,8 @@ pub enum NoiseForm {
     Diagonal,
     /// Any covariance
     Full,
+    /// One variance per dimension and component (gmm)
+    Components,
 }
 
 /// Form of the slab.
@@ -213,11 +215,13 @@ impl Settings {
     /// change what they must.
     pub fn new(model: ModelKind, latents: usize) -> Self {
         let (training, has_slab) = (kinds::of(model), model.kind().has_slab());
+        // Latents that are on or off are many at once, but for mixtures.
+        let is_switched = !has_slab && !model.kind().is_mixture();
         Self {
             model,
             latents,
             selected: latents,
-            max_active: latents,
+            max_active: if model.kind().is_mixture() { 1 } else { latents },
             singletons: true,
             engine: if model.kind().is_sampled() { Engine::Gibbs } else { Engine::Exact },
             states: StatesForm::Subsets,
@@ -236,8 +240,8 @@ impl Settings {
             fixed: Vec::new(),
             rule: Rule::Clamp,
             temperature: training.temperature,
-            parameter_noise: if has_slab { 0.0 } else { 0.01 },
-            cut: !has_slab,
+            parameter_noise: if is_switched { 0.01 } else { 0.0 },
+            cut: is_switched,
             whiten: false,
             weak: Weak::Noise,
             precision: Precision::F64,
@@ -302,7 +306,8 @@ impl Settings {
             noise: is_learned(Fixed::Sigma2),
         };
         // Paper 000 leaves the correction out for spike-and-slab models, and draws are not truncated.
-        let is_truncated = !self.model.kind().has_slab() && self.engine != Engine::Gibbs;
+        let kind = self.model.kind();
+        let is_truncated = !kind.has_slab() && !kind.is_mixture() && self.engine != Engine::Gibbs;
         let truncated_at = is_truncated.then_some(self.max_active);
         Update { prior: self.prior, truncated_at, rule: self.rule, ..Update::new(learned, guard) }
     }

@@ -20,11 +20,13 @@ pub struct Statistics {
     pub mean: Vec<f64>,
     /// `sum <x^2>`. (H)
     pub square: Vec<f64>,
-    /// `sum <x x^T>`, lower triangle by rows: see [`Statistics::place`]. (H (H + 1) / 2; empty for maximal causes)
+    /// `sum <x x^T>`, lower triangle by rows: see [`Statistics::place`]. (H (H + 1) / 2; empty for maximal causes and
+    /// mixtures)
     pub second: Vec<f64>,
     /// `sum y <x>^T`; of maximal causes `sum y_d <A_dh>`, or `sum y_d <x_h>*`. (D x H)
     pub cross: Vec<f64>,
-    /// `sum <A>` or `sum <x^2>*`, how much of each latent is seen in each dimension. (D x H; maximal causes only)
+    /// `sum <A>` or `sum <x^2>*`, how much of each latent is seen in each dimension; `sum y_d^2 <s_h>` of components with variances
+    /// of their own. (D x H; these only)
     pub share: Vec<f64>,
     /// sum of y y^T (D x D) for full noise, of y^2 per dimension (D) otherwise; of maximal causes `sum <(y - max W s)^2>`. (D)
     pub power: Vec<f64>,
@@ -40,7 +42,9 @@ impl Statistics {
         let (d, h) = (parameters.dims, parameters.latents);
         let power = if matches!(parameters.noise, NoiseCov::Full(_)) { d * d } else { d };
         let slab = if matches!(parameters.slab_cov, SlabCov::Full(_)) { h } else { 0 };
-        let shares = kinds::of(parameters.kind).sums != Sums::Moments;
+        let sums = kinds::of(parameters.kind).sums;
+        let own = matches!(parameters.noise, NoiseCov::Components(_));
+        let shares = matches!(sums, Sums::Shares | Sums::Draws) || own;
         Self {
             points: 0,
             free_energy: 0.0,
@@ -48,7 +52,7 @@ impl Statistics {
             activity: vec![0.0; h],
             mean: vec![0.0; h],
             square: vec![0.0; h],
-            second: vec![0.0; if shares { 0 } else { h * (h + 1) / 2 }],
+            second: vec![0.0; if sums == Sums::Moments { h * (h + 1) / 2 } else { 0 }],
             cross: vec![0.0; d * h],
             share: vec![0.0; if shares { d * h } else { 0 }],
             power: vec![0.0; power],

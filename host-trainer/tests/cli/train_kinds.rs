@@ -25,6 +25,9 @@ fn every_kind_trains_and_runs() {
         ("mca", true, "--batch 50 --pi 0.3 --sigma2 0.1 --fix pi,sigma2"),
         ("ssmca", false, "--selected 3 --sweeps 6"),
         ("ssmca", false, "--selected 3 --sweeps 6 --mu 1 --psi2 0.01 --fix-slab"),
+        ("gmm", false, ""),
+        ("gmm", false, "--noise components --selected 3"),
+        ("gmm", false, "--noise full --selected 4 --selection gp --kernel linear"),
         ("gsc", true, "--selected 3 --max-active 2 --cut on --temperature 3 --parameter-noise 0.01"),
         ("gsc", false, "--engine gibbs --selected 3 --sweeps 6 --chains 2 --prior shared --noise diagonal"),
     ] {

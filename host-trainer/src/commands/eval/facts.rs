@@ -172,7 +172,10 @@ impl Facts {
         let _ = writeln!(text, "\n{:<8} {:>8} {:>8}", "latent", "on", "expected");
         for &latent in order.iter().take(MOST_BARS) {
             let (usage, logit) = (self.usage[latent], f64::from(model.prior_logit[latent]));
-            let prior = 1.0 / (1.0 + (-logit).exp());
+            let prior = match model.shape.kind.is_mixture() {
+                true => logit.exp(),
+                false => 1.0 / (1.0 + (-logit).exp()),
+            };
             let width = if largest > 0.0 { (BAR_WIDTH as f64 * usage / largest).round() as usize } else { 0 };
             let line = format!("{latent:<8} {usage:>8.4} {prior:>8.4} {}", "#".repeat(width));
             let _ = writeln!(text, "{}", line.trim_end());

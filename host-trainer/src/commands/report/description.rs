@@ -182,7 +182,8 @@ impl Whole {
         let kind = settings.get("model").ok_or("`settings` lacks the key `model`")?;
         let kind = ModelKind::deserialize(kind)
             .map_err(|_| format!("this version of spikelet knows no model {kind} (settings.model)"))?;
-        let parameters = parameters.check(kind)?;
+        let of_components = settings.get("noise").is_some_and(|noise| noise == "components");
+        let parameters = parameters.check(kind, of_components)?;
         let dims = parameters.dims;
         if points == Some(0) {
             return Err("`points` is 0".into());
@@ -227,7 +228,8 @@ impl Whole {
 }
 
 impl Numbers {
-    fn check(self, kind: ModelKind) -> Result<Parameters, String> {
+    /// `of_components`: whether a matrix of variances has a column for each component.
+    fn check(self, kind: ModelKind, of_components: bool) -> Result<Parameters, String> {
         let (dims, latents) = (self.w.len(), self.pi.len());
         let parameters = Parameters {
             kind,
@@ -245,6 +247,9 @@ impl Numbers {
             noise: match self.sigma2 {
                 Nested::One(sigma2) => NoiseCov::Shared(sigma2),
                 Nested::Each(sigma2) => NoiseCov::Diagonal(sigma2),
+                Nested::Matrix(sigma) if kind == ModelKind::Gmm && of_components => {
+                    NoiseCov::Components(flat(sigma, latents, "sigma2")?)
+                }
                 Nested::Matrix(sigma) => NoiseCov::Full(flat(sigma, dims, "sigma2")?),
             },
         };

@@ -54,6 +54,7 @@ fn full_name(kind: ModelKind) -> &'static str {
         ModelKind::Nmf => "binary sparse coding without negative parts (nmf)",
         ModelKind::Mca => "maximal causes (mca)",
         ModelKind::Ssmca => "spike-and-slab maximal causes (ssmca)",
+        ModelKind::Gmm => "a Gaussian mixture (gmm)",
     }
 }
 
@@ -94,8 +95,10 @@ fn sentence(told: &Description) -> String {
         ModelKind::Ssmca => format!(
             "made by {many} learned {part}, each at its own strength: in each place the strongest shows and masks the others. Noise is added"
         ),
+        ModelKind::Gmm => format!("one of {latents} learned {part}, and noise"),
     };
     let says = match told.parameters.kind.kind().has_slab() {
+        _ if told.parameters.kind == ModelKind::Gmm => "which one it is, and how sure that is",
         true => "which are on, how strong they are, and how sure that is",
         false => "which are on, and how sure that is",
     };

@@ -49,6 +49,7 @@ impl Model {
             NoiseCov::Shared(_) => NoiseForm::Shared,
             NoiseCov::Diagonal(_) => NoiseForm::Diagonal,
             NoiseCov::Full(_) => NoiseForm::Full,
+            NoiseCov::Components(_) => NoiseForm::Components,
         }
     }
 
@@ -84,6 +85,10 @@ impl Model {
             NoiseForm::Shared => NoiseCov::Shared(variances.iter().sum::<f64>() / d as f64),
             NoiseForm::Diagonal => NoiseCov::Diagonal(variances),
             NoiseForm::Full => NoiseCov::Full(full(d, &|i, j| old.noise_covariance(i, j))),
+            NoiseForm::Components => match &old.noise {
+                NoiseCov::Components(_) => old.noise.clone(),
+                _ => NoiseCov::Components(variances.iter().flat_map(|&v| vec![v; h]).collect()),
+            },
         };
         let slab_cov = match settings.slab {
             _ if !old.kind.kind().has_slab() => old.slab_cov.clone(),

@@ -29,6 +29,9 @@ use std::path::PathBuf;
 const EXACT_UP_TO: usize = 10;
 const EXACT_SHARES_UP_TO: usize = 6;
 
+/// Components of a mixture that a model lists for each point unless --selected says otherwise.
+const MIXTURE_SELECTED: usize = 8;
+
 /// Up to this many latents, and on fewer points than this, plain EM gets there as fast.
 const PLAIN_UP_TO: usize = 32;
 const PLAIN_BELOW: usize = 1000;
@@ -56,7 +59,7 @@ pub(super) struct Plan {
     /// Which states --engine truncated keeps [default: adaptive for gsc where latents are more than dimensions and more than 32, else subsets]
     #[arg(long, value_enum)]
     states: Option<StatesForm>,
-    /// H', latents kept per point [default: 20 with adaptive states, else 10 (mca: 6), at most --latents]
+    /// H', latents kept per point [default: 20 with adaptive states, else 10 (mca: 6), at most --latents; gmm: all]
     #[arg(long, value_name = "COUNT")]
     selected: Option<usize>,
     /// Most latents on at once [default: 12 with adaptive states, else 4 (mca: 3), at most --selected]
@@ -197,7 +200,8 @@ impl Plan {
     pub fn settings(&self, points: usize, dims: usize, transform: Option<usize>) -> Result<Settings> {
         self.check_kind()?;
         let is_transform = transform.is_some();
-        let has_slab = self.model.kind().has_slab();
+        let kind = self.model.kind();
+        let has_slab = kind.has_slab();
         let latents = usize::from(self.latents);
         let by_default = Settings::new(self.model, latents);
         // With as many channels as sources there is one way to explain a point, and weak sounds are the sources' too.
@@ -208,7 +212,7 @@ impl Plan {
         let exact_up_to = match kinds::of(self.model).sums {
             Sums::Moments => EXACT_UP_TO,
             Sums::Shares => EXACT_SHARES_UP_TO,
-            Sums::Draws => 0,
+            Sums::Draws | Sums::Components => 0,
         };
         let is_open = self.selected.is_none() && self.max_active.is_none();
         let by_size = if latents <= exact_up_to && is_open { Engine::Exact } else { Engine::Truncated };
@@ -230,6 +234,10 @@ impl Plan {
             self.states.unwrap_or(if wants_search { StatesForm::Adaptive } else { StatesForm::Subsets });
         self.check_states(states, engine, slab)?;
         let (selected, max_active) = match engine {
+            // All components count; these are told first and most precisely.
+            _ if kind.is_mixture() => {
+                (self.selected.unwrap_or(latents.min(MIXTURE_SELECTED)), self.max_active.unwrap_or(1))
+            }
             Engine::Truncated | Engine::Gibbs | Engine::Factored => {
                 // Where a state costs D, fewer of them.
                 let (few, least) = match states {
@@ -254,6 +262,8 @@ impl Plan {
         let stepwise = has_slab && self.gp().is_none();
         let automatic = || if stepwise { automatic_batch(engine, states, latents, points) } else { 0 };
         let batch = self.batch.unwrap_or_else(automatic);
+        // Of a mixture the selected components are all that count, where fewer than all are asked for.
+        let is_part = kind.is_mixture() && self.selected.is_some_and(|selected| selected < latents);
         let mut fixed = self.fix.clone();
         if self.fix_slab && !fixed.contains(&Fixed::Slab) {
             fixed.push(Fixed::Slab);
@@ -261,7 +271,7 @@ impl Plan {
         let settings = Settings {
             selected,
             max_active,
-            singletons: !self.no_singletons && self.gp().is_none(),
+            singletons: !self.no_singletons && self.gp().is_none() && !is_part,
             engine,
             states,
             sweeps: self.sweeps.unwrap_or(by_default.sweeps),
@@ -313,7 +323,7 @@ impl Plan {
             from: self.from.as_ref().map(|path| path.display().to_string()),
             ..by_default
         };
-        let (kind, singletons) = (self.model.kind(), settings.singletons);
+        let singletons = settings.singletons;
         // D does not matter here.
         check_truncation(Shape {
             kind,

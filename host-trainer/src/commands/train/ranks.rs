@@ -53,7 +53,7 @@ pub(super) fn numbers(parameters: &Parameters) -> impl Iterator<Item = &f64> {
     };
     let noise = match noise {
         NoiseCov::Shared(sigma2) => std::slice::from_ref(sigma2),
-        NoiseCov::Diagonal(sigma2) => &sigma2[..],
+        NoiseCov::Diagonal(sigma2) | NoiseCov::Components(sigma2) => &sigma2[..],
         NoiseCov::Full(sigma) => &sigma[..],
     };
     dictionary.iter().chain(prior).chain(slab_mean).chain(slab).chain(noise)

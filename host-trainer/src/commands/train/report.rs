@@ -46,6 +46,7 @@ pub(super) fn json(state: &State, frame: Option<&Frame>, gains: &[f32], odd: &[S
             NoiseCov::Shared(sigma2) => json!(sigma2),
             NoiseCov::Diagonal(sigma2) => json!(sigma2),
             NoiseCov::Full(sigma) => rows(sigma, d),
+            NoiseCov::Components(sigma2) => rows(sigma2, h),
         },
     });
     if model.kind.kind().has_slab() {

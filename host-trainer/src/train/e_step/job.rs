@@ -29,6 +29,8 @@ pub(super) enum Wanted {
 /// What is added up besides activities and means.
 pub(super) enum Seen {
     Moments,
+    /// Of mixtures, whose latents are never on together.
+    Components,
     Shares(Strengths),
     /// With W by latents. (H x D)
     Draws(Vec<f64>),
@@ -62,9 +64,10 @@ impl<'a, T: Scalar> Job<'a, T> {
             names_worst,
             prepared: Prepared::tempered(parameters, options, temperature)?,
             dictionary: pack(&parameters.dictionary, parameters.dims, parameters.latents),
-            weigh: Weigh::new(&parameters.noise.scaled(temperature), parameters.dims)?,
+            weigh: Weigh::new(&parameters.pooled_noise().scaled(temperature), parameters.dims)?,
             seen: match kinds::of(parameters.kind).sums {
                 Sums::Moments => Seen::Moments,
+                Sums::Components => Seen::Components,
                 Sums::Shares => Seen::Shares(Strengths::new(parameters, temperature)),
                 Sums::Draws => Seen::Draws(transposed(&parameters.dictionary, parameters.latents)),
             },
@@ -99,7 +102,10 @@ impl<T: Scalar> Weigh<T> {
                 let sum = |i: usize, j: usize| (i.max(j)..d).map(|k| entry(k, i) * entry(k, j)).sum();
                 Self::Full(Mat::from_fn(d, d, |i, j| T::from_f64(sum(i, j))))
             }
-            NoiseCov::Diagonal(sigma2) => Self::Each(sigma2.iter().map(inverse).collect()),
+            // Pooled beforehand.
+            NoiseCov::Diagonal(sigma2) | NoiseCov::Components(sigma2) => {
+                Self::Each(sigma2.iter().map(inverse).collect())
+            }
             NoiseCov::Shared(sigma2) => Self::Each(vec![inverse(sigma2); d]),
         })
     }

@@ -1,5 +1,6 @@
 //! A chunk of points to statistics, on one thread.
 
+use super::super::kinds::gmm;
 use super::super::kinds::mca::Shares;
 use super::super::kinds::ssmca::Drawn;
 use super::super::statistics::Statistics;
@@ -141,6 +142,7 @@ impl Lane {
             }
             match &job.seen {
                 Seen::Moments => {}
+                Seen::Components => gmm::add_squares(y, estimate.activity, &mut self.cross.share),
                 Seen::Shares(strengths) => {
                     self.cross.add(strengths, &mut inference, y, &mut self.sums.power);
                     continue;

@@ -106,7 +106,9 @@ impl<T: Scalar> Restricted<T> {
             selection: match model.selection {
                 Selection::Cosine { .. } => Selection::Cosine { scale: &self.scale },
                 Selection::Bound => Selection::Bound,
-                Selection::Singleton | Selection::Independent { .. } => Selection::Singleton,
+                Selection::Singleton | Selection::Independent { .. } | Selection::Learned { .. } => {
+                    Selection::Singleton
+                }
             },
             table: None,
             fixed: None,
@@ -164,6 +166,7 @@ impl<T: Scalar> Restricted<T> {
             map_latents: &[],
             map_values: &[],
             evidence,
+            distance: &[],
             second: &self.second,
             pull: &[],
             pull_second: &[],
@@ -173,7 +176,6 @@ impl<T: Scalar> Restricted<T> {
     /// Copies what belongs to the latents: D H' numbers of W, H' (H' + 1) / 2 of G.
     fn gather(&mut self, job: &Job<'_, T>, model: &Model<'_, T>, latents: &[u16], b: &[T], shape: Shape) {
         let zero = T::from_f64(0.0);
-        let h = model.shape.latents;
         let count = shape.latents;
         let pick = |to: &mut Vec<T>, from: &[T], unseen: f64| {
             to.clear();
@@ -193,10 +195,11 @@ impl<T: Scalar> Restricted<T> {
         }
         self.dictionary.clear();
         self.dictionary.resize(model.shape.dims * count.next_multiple_of(PANEL), zero);
-        for (d, row) in job.dictionary.chunks_exact(h).enumerate() {
-            for (at, &latent) in latents.iter().enumerate() {
-                let place = (at / PANEL * model.shape.dims + d) * PANEL + at % PANEL;
-                self.dictionary[place] = row[usize::from(latent)];
+        // Both in panels.
+        let place = |at: usize, d: usize| (at / PANEL * model.shape.dims + d) * PANEL + at % PANEL;
+        for (at, &latent) in latents.iter().enumerate() {
+            for d in 0..model.shape.dims {
+                self.dictionary[place(at, d)] = job.dictionary[place(usize::from(latent), d)];
             }
         }
         self.gram.clear();

@@ -89,6 +89,8 @@ pub fn noise(new: &Parameters, sums: &Statistics, floor: f64, warnings: &mut Vec
     };
     let mut floored = |variance| floored(variance, floor, warnings);
     match &new.noise {
+        // Of mixtures, which have their own.
+        NoiseCov::Components(sigma2) => NoiseCov::Components(sigma2.clone()),
         NoiseCov::Shared(_) => {
             let sum: f64 = (0..d).map(|i| entry(i, i, sums.power[i])).sum();
             NoiseCov::Shared(floored(sum / d as f64))

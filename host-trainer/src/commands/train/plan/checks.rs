@@ -4,7 +4,7 @@ use super::{Plan, Switch};
 use crate::parameters::ModelKind;
 use crate::train::Prefer;
 use crate::train::kinds::{self, Sums};
-use crate::train::settings::{Engine, NoiseForm, Precision, SlabForm, StatesForm};
+use crate::train::settings::{Engine, InitForm, NoiseForm, Precision, PriorForm, SlabForm, StatesForm};
 use crate::train::weak::Weak;
 use crate::{Error, Result};
 
@@ -18,6 +18,11 @@ impl Plan {
         ];
         let given = sampling.iter().find(|(given, _)| *given);
         let (what, place, advice) = match (engine, given) {
+            (Engine::Gibbs | Engine::Factored, _) if self.model == ModelKind::Gmm => (
+                "the components of a mixture are looked at one by one, which is exact",
+                "--engine",
+                "leave it away; --selected keeps fewer components per point",
+            ),
             (Engine::Gibbs, _) if self.slab == Some(SlabForm::Full) => (
                 "a full slab cannot be sampled",
                 "--engine gibbs",
@@ -106,9 +111,23 @@ impl Plan {
                 "add --selection gp, or leave it away",
             ),
             (None, None) => return Ok(()),
-            _ if !matches!(self.model, ModelKind::Bsc | ModelKind::Gsc | ModelKind::Ssmca) => {
-                ("selection is learned for bsc, gsc and ssmca only", "--selection gp", "leave it away")
+            _ if !matches!(
+                self.model,
+                ModelKind::Bsc | ModelKind::Gsc | ModelKind::Ssmca | ModelKind::Gmm
+            ) =>
+            {
+                ("selection is learned for bsc, gsc, ssmca and gmm only", "--selection gp", "leave it away")
             }
+            _ if self.model == ModelKind::Gmm && self.noise == Some(NoiseForm::Components) => (
+                "selection is learned for components that share their noise",
+                "--noise components",
+                "use another --noise, or leave --selection away",
+            ),
+            _ if self.model == ModelKind::Gmm && self.selected.is_none() => (
+                "there is nothing to select: all components are looked at",
+                "--selection gp",
+                "say how many of them a point keeps with --selected",
+            ),
             _ if !matches!(engine, Engine::Truncated | Engine::Gibbs) => (
                 "there is nothing to select: all latents are looked at",
                 "--selection gp",
@@ -138,6 +157,13 @@ impl Plan {
             () if !kind.has_slab() && self.has_slab_flag() => {
                 ("latents are on or off and have no slab", "--slab")
             }
+            () if self.noise == Some(NoiseForm::Components) && self.model != ModelKind::Gmm => {
+                ("only the components of a mixture have variances of their own", "--noise components")
+            }
+            () if self.model == ModelKind::Gmm && self.is_about_many() => (
+                "exactly one component of a mixture is on",
+                "--whiten, --batch, --cut, --pi, --prior shared and --init lines",
+            ),
             () if self.rule.is_some() && self.model != ModelKind::Nmf => ("only nmf has two rules", "--rule"),
             () if self.whiten && kind.is_non_negative() => ("whitened data is negative in part", "--whiten"),
             () if self.weak == Some(Weak::Sources) && self.model != ModelKind::Gsc => {
@@ -172,6 +198,16 @@ impl Plan {
             _ => return Ok(()),
         };
         Err(Error::input(what, "--weak sources", advice))
+    }
+
+    /// Flags about latents that are on together, or that are learned as such.
+    fn is_about_many(&self) -> bool {
+        self.whiten
+            || self.batch.is_some_and(|batch| batch > 0)
+            || self.cut == Some(Switch::On)
+            || self.pi.is_some()
+            || self.prior == Some(PriorForm::Shared)
+            || self.init == Some(InitForm::Lines)
     }
 
     fn has_slab_flag(&self) -> bool {

@@ -27,13 +27,14 @@ impl Trained {
 
 impl ValueEnum for Trained {
     fn value_variants<'a>() -> &'a [Self] {
-        use ModelKind::{Bsc, Gsc, Mca, Nmf, Ssmca};
-        const ALL: [Trained; 6] = [
+        use ModelKind::{Bsc, Gmm, Gsc, Mca, Nmf, Ssmca};
+        const ALL: [Trained; 7] = [
             Trained::Points(Gsc),
             Trained::Points(Bsc),
             Trained::Points(Nmf),
             Trained::Points(Mca),
             Trained::Points(Ssmca),
+            Trained::Points(Gmm),
             Trained::Spatial,
         ];
         &ALL
