@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 FOLDER = sys.argv[1]
-DIMS, POINTS = 64, 16384
+DIMS, POINTS = 64, 8192
 CORES = 16  # of a machine of the cluster
 NETWORKS = [("1 Gbit/s", 0.125e9), ("10 Gbit/s", 1.25e9), ("100 Gbit/s", 12.5e9)]
 LATENCY = 50e-6  # of a message between machines, the time a process waits for another included

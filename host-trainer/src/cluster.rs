@@ -98,7 +98,7 @@ impl Cluster {
                 if self.rank > 0 {
                     let before = &mut before[..piece.len()];
                     link::receive(self.rank - 1, before);
-                    self.count(piece.len() * size_of::<f64>());
+                    self.count(size_of_val(piece));
                     piece.iter_mut().zip(before).for_each(|(sum, before)| *sum += *before);
                 }
                 for other in others {

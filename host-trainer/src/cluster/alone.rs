@@ -9,7 +9,9 @@ impl Sent for u64 {}
 impl Sent for u8 {}
 
 #[derive(Default)]
-pub(super) struct Link;
+pub(super) struct Link {
+    _nothing: (),
+}
 
 /// Refuses what `mpirun` has started, unless it is alone: all processes would do the same work and write the same files.
 pub(super) fn join() -> Result<(Link, usize, usize)> {
@@ -21,7 +23,7 @@ pub(super) fn join() -> Result<(Link, usize, usize)> {
             format_args!("{size} processes were started"),
             "build it with `cargo install --path host-trainer --features mpi`, or start one process",
         )),
-        _ => Ok((Link, 0, 1)),
+        _ => Ok((Link::default(), 0, 1)),
     }
 }
 

@@ -91,7 +91,9 @@ mod tests {
         for runs in [&[4, 10, 0, 7][..], &[10], &[3, 10], &[10, 3], &[2, 1], &[]] {
             let expected: Vec<f64> =
                 runs.iter().flat_map(|run| &values[run * 16..(run * 16 + 16).min(166)]).copied().collect();
-            for points in [Points::new(values.clone(), 2), Points::open_within(&[path.clone()], 0).unwrap()] {
+            for points in
+                [Points::new(values.clone(), 2), Points::open_within(std::slice::from_ref(&path), 0).unwrap()]
+            {
                 let mut batch = points.batch(runs);
                 let (mut all, mut piece) = (Vec::new(), Vec::new());
                 assert_eq!(batch.read(0, 100, &mut all).unwrap(), batch.len());
