@@ -14,6 +14,7 @@
 //! | [`noises`] | a fan, knocks of a machine, people who talk at once |
 //! | [`pieces`] | pieces of pictures and recordings without noise |
 //! | [`recordings`] | recorded sounds, and the stream of a device |
+//! | [`rooms`] | voices in rooms, and what a spatial model takes apart of them |
 //! | [`reconstruct`] | what a model leaves of points: error, latents on |
 //! | [`strokes`] | patches of strokes that cover each other, and what looks like one |
 //! | [`svg`] | many small curves or images as a picture |
@@ -33,6 +34,7 @@ pub mod noises;
 pub mod pieces;
 pub mod reconstruct;
 pub mod recordings;
+pub mod rooms;
 pub mod strokes;
 pub mod svg;
 pub mod table;

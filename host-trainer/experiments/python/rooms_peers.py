@@ -2,18 +2,35 @@
 
     python rooms_peers.py ROOM...        each a folder with mixture.wav and sources.wav
 
-Both need as many microphones as sources. pyroomacoustics is installed by pip if it is missing. STFT 1024/256 with Hann windows at 8 kHz,
+Both need as many microphones as sources. Where pyroomacoustics is missing, the script installs it into a virtual environment of its own
+(target/peers-rooms) and runs there, on one core. STFT 1024/256 with Hann windows at 8 kHz,
 as the model has it; 60 and 100 iterations; each source projected back to the first microphone.
 """
 import importlib.util
 import itertools
 import json
+import os
+import pathlib
 import subprocess
 import sys
+import venv
 import warnings
 
-if importlib.util.find_spec("pyroomacoustics") is None:
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "pyroomacoustics"], check=True, stdout=sys.stderr)
+PACKAGES = ["numpy", "scipy", "pyroomacoustics"]
+PLACE = pathlib.Path(__file__).resolve().parents[3] / "target/peers-rooms"
+
+
+def again_with_packages():
+    python = PLACE / "bin/python"
+    if not python.exists():
+        venv.create(PLACE, with_pip=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True, stdout=sys.stderr)
+    one = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    sys.exit(subprocess.run([python, __file__, *sys.argv[1:]], env=os.environ | one).returncode)
+
+
+if any(importlib.util.find_spec(name) is None for name in PACKAGES):
+    again_with_packages()
 
 import numpy as np
 import pyroomacoustics as pra

@@ -33,6 +33,19 @@ pub struct Shoebox {
     pub noise: Option<f64>,
 }
 
+/// A source that walks on a circle around the microphones, then stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Walk {
+    /// Its number.
+    pub source: usize,
+    /// How far it goes, to the left.
+    pub degrees: f64,
+    /// When it begins, in seconds.
+    pub start: f64,
+    /// How long it takes.
+    pub seconds: f64,
+}
+
 /// What is heard there.
 #[derive(Clone, Debug)]
 pub struct Heard {
@@ -70,12 +83,20 @@ impl Shoebox {
 
     /// Sounds of equal power at the first microphone, as long as the shortest of them, and noise.
     pub fn record(&self, sounds: &[&[f64]], rate: u32, rng: &mut Rng) -> Heard {
+        self.record_walk(sounds, None, rate, rng)
+    }
+
+    /// The same with a source that walks.
+    pub fn record_walk(&self, sounds: &[&[f64]], walk: Option<Walk>, rate: u32, rng: &mut Rng) -> Heard {
         let samples = sounds.iter().map(|sound| sound.len()).min().unwrap_or(0);
         let mut channels = vec![vec![0.0; samples]; self.microphones.len()];
         let mut images = Vec::new();
-        for (sound, source) in sounds.iter().zip(&self.sources) {
-            let at =
-                |microphone: &Place| convolved(&sound[..samples], &self.response(*source, *microphone, rate));
+        for (number, (sound, source)) in sounds.iter().zip(&self.sources).enumerate() {
+            let sound = &sound[..samples];
+            let at = |microphone: &Place| match walk.filter(|walk| walk.source == number) {
+                Some(walk) => self.walked(sound, walk, *microphone, rate),
+                None => convolved(sound, &self.response(*source, *microphone, rate)),
+            };
             let mut heard: Vec<Vec<f64>> = self.microphones.iter().map(at).collect();
             let gain = LEVEL / power(&heard[0]).sqrt().max(f64::MIN_POSITIVE);
             heard.iter_mut().flatten().for_each(|x| *x *= gain);
@@ -93,6 +114,38 @@ impl Shoebox {
             }
         }
         Heard { mixture, images }
+    }
+
+    /// A source that walks, as a microphone hears it: places a degree apart, faded over from one to the next.
+    fn walked(&self, sound: &[f64], walk: Walk, microphone: Place, rate: u32) -> Vec<f64> {
+        let count = self.microphones.len() as f64;
+        let centre: [f64; 2] =
+            std::array::from_fn(|i| self.microphones.iter().map(|place| place[i]).sum::<f64>() / count);
+        let from = self.sources[walk.source];
+        let (x, y) = (from[0] - centre[0], from[1] - centre[1]);
+        let steps = walk.degrees.abs().ceil().max(1.0) as usize;
+        let (begin, length) = (walk.start * f64::from(rate), walk.seconds * f64::from(rate) / steps as f64);
+        let mut heard = vec![0.0; sound.len()];
+        for step in 0..=steps {
+            let (sin, cos) = (walk.degrees.to_radians() * step as f64 / steps as f64).sin_cos();
+            let place = [centre[0] + x * cos - y * sin, centre[1] + x * sin + y * cos, from[2]];
+            // How much of the sound is made here: all before the first place and after the last, else a triangle.
+            let weight = |n: usize| {
+                let late = (n as f64 - begin) / length - step as f64;
+                let stands = (step == 0 && late < 0.0) || (step == steps && late > 0.0);
+                if stands { 1.0 } else { (1.0 - late.abs()).max(0.0) }
+            };
+            let first = if step == 0 { 0 } else { (begin + (step as f64 - 1.0) * length).max(0.0) as usize };
+            let end =
+                if step == steps { sound.len() } else { (begin + (step as f64 + 1.0) * length) as usize + 1 };
+            let (first, end) = (first.min(sound.len()), end.min(sound.len()));
+            let piece: Vec<f64> = (first..end).map(|n| sound[n] * weight(n)).collect();
+            let response = self.response(place, microphone, rate);
+            for (delay, &r) in response.iter().enumerate().filter(|(_, r)| **r != 0.0) {
+                heard.iter_mut().skip(first + delay).zip(&piece).for_each(|(y, x)| *y += r * x);
+            }
+        }
+        heard
     }
 
     /// The impulse response from a source to a microphone.
@@ -148,16 +201,23 @@ fn distance(a: Place, b: Place) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-/// An impulse between samples.
+/// An impulse between samples. Over whole steps the sine of the sinc only changes its sign, and the cosine of the window turns by a
+/// constant angle.
 fn add_impulse(out: &mut [f64], delay: f64, strength: f64) {
-    let whole = delay.round() as isize;
-    for n in whole - SIDE..=whole + SIDE {
-        let t = n as f64 - delay;
-        let sinc = if t.abs() < 1e-9 { 1.0 } else { (PI * t).sin() / (PI * t) };
-        let window = 0.5 + 0.5 * (PI * t / (SIDE + 1) as f64).cos();
-        if let Some(x) = usize::try_from(n).ok().and_then(|n| out.get_mut(n)) {
-            *x += strength * sinc * window;
+    let first = delay.round() as isize - SIDE;
+    let start = first as f64 - delay;
+    let mut sine = strength * (PI * start).sin() / PI;
+    let (turn_sin, turn_cos) = (PI / (SIDE + 1) as f64).sin_cos();
+    let (mut window_sin, mut window_cos) = (PI * start / (SIDE + 1) as f64).sin_cos();
+    for step in 0..=2 * SIDE {
+        let t = start + step as f64;
+        if let Some(x) = usize::try_from(first + step).ok().and_then(|n| out.get_mut(n)) {
+            let sinc = if t.abs() < 1e-9 { strength } else { sine / t };
+            *x += sinc * (0.5 + 0.5 * window_cos);
         }
+        sine = -sine;
+        (window_sin, window_cos) =
+            (window_sin * turn_cos + window_cos * turn_sin, window_cos * turn_cos - window_sin * turn_sin);
     }
 }
 
@@ -189,6 +249,24 @@ mod tests {
         assert_eq!(loudest, delay.round() as usize);
         // A sinc sums to 1 at frequency 0, its window takes 1 % at most.
         assert!((response.iter().sum::<f64>() * 4.0 * PI * r - 1.0).abs() < 0.01);
+    }
+
+    /// Without walls a walk ends with the delay and the strength of its last place, and begins with those of the first.
+    #[test]
+    fn a_walk_ends_where_it_leads() {
+        let mut room = room(0.0);
+        room.microphones.push([2.6, 1.5, 1.3]);
+        let walk = Walk { source: 0, degrees: 90.0, start: 0.05, seconds: 0.1 };
+        let mut sound = vec![0.0; 2400];
+        (sound[100], sound[2000]) = (1.0, 1.0);
+        let heard = room.walked(&sound, walk, room.microphones[1], 8000);
+        let (x, y) = (0.45, 1.0);
+        for (begin, place) in [(100, room.sources[0]), (2000, [2.55 - y, 1.5 + x, 1.4])] {
+            let alone = room.response(place, room.microphones[1], 8000);
+            for (n, exact) in alone.iter().enumerate().take(300) {
+                assert!((heard[begin + n] - exact).abs() < 1e-12, "{begin} {n}");
+            }
+        }
     }
 
     /// Sound in direction u meets c t sum_i |u_i| / L_i walls. The mean over directions gives Eyring's formula, and by Jensen's inequality
