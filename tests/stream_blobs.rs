@@ -50,7 +50,7 @@ fn blobs_carry_gains_and_groups() {
     assert_eq!((of(None, 2), of(frame(Form::Samples), 2)), (3, 3));
     assert_eq!(of(frame(Form::Transform { bins: 64, channels: 2 }), 2), 3);
     assert_eq!(of(frame(Form::Windows { length: 4, hop: 2 }), 4), 1);
-    assert_eq!(of(frame(Form::Patches { width: 2, height: 2 }), 4), 1);
+    assert_eq!(of(frame(Form::Patches { width: 2, height: 2, colours: 1 }), 4), 1);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn some_streams_cannot_be() {
         blob_of(&parameters(kind, dims, 4), about)
     };
     let plain = |form| frame(form).unwrap();
-    let patches = of(ModelKind::Gsc, 4, plain(Form::Patches { width: 2, height: 2 }), 0);
+    let patches = of(ModelKind::Gsc, 4, plain(Form::Patches { width: 2, height: 2, colours: 1 }), 0);
     assert_eq!((setting(patches), Stream::memory_len(&patches)), (Some("a stream of patches"), 0));
     let several = Some("more than one group of maximal causes");
     assert_eq!(setting(of(ModelKind::Mca, 4, plain(Form::Windows { length: 4, hop: 2 }), 2)), several);

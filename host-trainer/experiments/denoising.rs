@@ -28,7 +28,8 @@ use spikelet_trainer::{Error, Result};
 use std::process::ExitCode;
 use std::time::Instant;
 
-const FRAME: Frame = Frame { form: Form::Patches { width: 8, height: 8 }, rate: 0, centred: true };
+const FRAME: Frame =
+    Frame { form: Form::Patches { width: 8, height: 8, colours: 1 }, rate: 0, centred: true };
 
 /// Points per step of stepwise EM.
 const BATCH: usize = 1200;

@@ -44,7 +44,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const SOURCES: usize = 4;
-const FRAME: Frame = Frame { form: Form::Patches { width: 8, height: 8 }, rate: 0, centred: true };
+const FRAME: Frame =
+    Frame { form: Form::Patches { width: 8, height: 8, colours: 1 }, rate: 0, centred: true };
 /// Pixels from one patch to the next.
 const STEP: usize = 2;
 const PATCH_LATENTS: usize = 64;

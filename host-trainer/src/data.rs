@@ -128,7 +128,7 @@ impl Source {
             }
             Some("png") => {
                 open_file(path)?;
-                let advice = "say --patch 8x8 when the model is made, or another size";
+                let advice = "use a model of patches: train on a picture, or say --patch 8x8 when it is made";
                 return Err(Error::input(
                     "a picture is cut into patches of no known size",
                     path.display(),

@@ -20,6 +20,7 @@ mod linalg;
 pub mod merge;
 pub mod metrics;
 pub mod parameters;
+pub mod pictures;
 pub mod predict;
 pub mod prepare;
 pub mod quantize;

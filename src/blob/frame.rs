@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | 0 | u8 | form: 0 samples, 1 windows, 2 patches, 3 transform, 4 short-time Fourier transform |
 //! | 1 | u8 | 1 when the mean of every point is taken off, 0 when not |
-//! | 2 | u16 | 0 |
+//! | 2 | u16 | patches: colours that one has together, 2 or more; else 0 |
 //! | 4 | u32 | samples per second, 0 when unknown |
 //! | 8 | u32 | windows: length L; patches: width; transform: bins, a power of two from 16 to 2048; Fourier: L, a power of two from 64 to 4096; samples: 0 |
 //! | 12 | u32 | windows: hop K, 1 to L; patches: height; transform: channels, which is D; Fourier: hop K, L/2 (not for spatial models), L/4 or L/8; samples: 0 |
@@ -33,12 +33,14 @@ pub enum Form {
         /// K.
         hop: u32,
     },
-    /// A rectangle of a picture, row by row; width times height is D.
+    /// A rectangle of a picture, row by row, colour after colour; width times height times colours is D.
     Patches {
         /// Columns of pixels.
         width: u32,
         /// Rows of pixels.
         height: u32,
+        /// Colours that one point has together; 1 where each colour is a picture of its own.
+        colours: u16,
     },
     /// One coefficient of the lapped transform of every channel: blocks of `bins` samples, each with the one before it,
     /// become as many coefficients.
@@ -75,7 +77,7 @@ pub(super) fn is_transform(bytes: &[u8]) -> bool {
 ///
 /// ```
 /// use spikelet::frame::{Form, Frame};
-/// let frame = Frame { form: Form::Patches { width: 8, height: 8 }, rate: 0, centred: true };
+/// let frame = Frame { form: Form::Patches { width: 8, height: 8, colours: 1 }, rate: 0, centred: true };
 /// assert_eq!(Frame::parse(&frame.bytes(), 64), Ok(frame));
 /// assert!(Frame::parse(&frame.bytes(), 63).is_err());
 /// ```
@@ -98,7 +100,7 @@ impl Frame {
         let form = match u8_at(bytes, 0) {
             0 => Form::Samples,
             1 => Form::Windows { length: first, hop: second },
-            2 => Form::Patches { width: first, height: second },
+            2 => Form::Patches { width: first, height: second, colours: u16_at(bytes, 2).max(1) },
             3 => Form::Transform { bins: first, channels: second },
             4 => Form::Fourier { length: first, hop: second },
             value => return Err(BlobError::Unknown { field: "frame", value }),
@@ -106,8 +108,10 @@ impl Frame {
         let fits = match form {
             Form::Samples => first == 0 && second == 0,
             Form::Windows { length, hop } => length as usize == dims && hop > 0 && hop <= length,
-            Form::Patches { width, height } => {
-                u64::from(width) * u64::from(height) == dims as u64 && width > 0
+            Form::Patches { width, height, colours } => {
+                let pixels = u64::from(width).checked_mul(u64::from(height));
+                let numbers = pixels.and_then(|pixels| pixels.checked_mul(u64::from(colours)));
+                numbers == Some(dims as u64) && width > 0 && u16_at(bytes, 2) != 1
             }
             Form::Transform { bins, channels } => {
                 let is_possible =
@@ -123,7 +127,8 @@ impl Frame {
             }
         };
         let centred = u8_at(bytes, 1);
-        if bytes.len() != LEN || !fits || centred > 1 || u16_at(bytes, 2) != 0 {
+        let is_plain = matches!(form, Form::Patches { .. }) || u16_at(bytes, 2) == 0;
+        if bytes.len() != LEN || !fits || centred > 1 || !is_plain {
             return damaged;
         }
         Ok(Self { form, rate: u32_at(bytes, 4), centred: centred == 1 })
@@ -131,17 +136,19 @@ impl Frame {
 
     /// The section.
     pub fn bytes(&self) -> [u8; LEN] {
-        let (form, first, second) = match self.form {
-            Form::Samples => (0, 0, 0),
-            Form::Windows { length, hop } => (1, length, hop),
-            Form::Patches { width, height } => (2, width, height),
-            Form::Transform { bins, channels } => (3, bins, channels),
-            Form::Fourier { length, hop } => (4, length, hop),
+        let (form, together, first, second) = match self.form {
+            Form::Samples => (0, 0, 0, 0),
+            Form::Windows { length, hop } => (1, 0, length, hop),
+            Form::Patches { width, height, colours: 0 | 1 } => (2, 0, width, height),
+            Form::Patches { width, height, colours } => (2, colours, width, height),
+            Form::Transform { bins, channels } => (3, 0, bins, channels),
+            Form::Fourier { length, hop } => (4, 0, length, hop),
         };
+        let [c0, c1] = u16::to_le_bytes(together);
         let [r0, r1, r2, r3] = self.rate.to_le_bytes();
         let [a0, a1, a2, a3] = u32::to_le_bytes(first);
         let [b0, b1, b2, b3] = u32::to_le_bytes(second);
-        [form, u8::from(self.centred), 0, 0, r0, r1, r2, r3, a0, a1, a2, a3, b0, b1, b2, b3]
+        [form, u8::from(self.centred), c0, c1, r0, r1, r2, r3, a0, a1, a2, a3, b0, b1, b2, b3]
     }
 }
 
@@ -154,7 +161,8 @@ mod tests {
         for (form, dims) in [
             (Form::Samples, 3),
             (Form::Windows { length: 20, hop: 20 }, 20),
-            (Form::Patches { width: 4, height: 5 }, 20),
+            (Form::Patches { width: 4, height: 5, colours: 1 }, 20),
+            (Form::Patches { width: 4, height: 5, colours: 3 }, 60),
             (Form::Transform { bins: 16, channels: 2 }, 2),
             (Form::Transform { bins: 2048, channels: 1 }, 1),
             (Form::Fourier { length: 1024, hop: 256 }, 2),
@@ -191,7 +199,11 @@ mod tests {
             assert_eq!(with(at, value, dims), damaged, "{at} {value}");
         }
         // 2^32 pixels in all, if the product were cut off at 32 bits.
-        let vast = Frame { form: Form::Patches { width: 1 << 16, height: 1 << 16 }, rate: 0, centred: false };
+        let vast = Frame {
+            form: Form::Patches { width: 1 << 16, height: 1 << 16, colours: 1 },
+            rate: 0,
+            centred: false,
+        };
         assert_eq!(Frame::parse(&vast.bytes(), 0), damaged);
         for (bins, channels, centred) in
             [(8, 2, false), (24, 2, false), (4096, 2, false), (0, 2, false), (64, 3, false), (64, 2, true)]

@@ -1,11 +1,13 @@
-"""Learning dictionaries: Spikelet beside SPAMS and scikit-learn, and sources beside Picard, on the same data on one core.
+"""Learning dictionaries and coding with them: Spikelet beside SPAMS and scikit-learn, and sources beside Picard, on the same data on one core.
 
     python host-trainer/experiments/versus-peers/versus_peers.py [--quick] [--spikelet PATH]
 
 Installs the peers into a virtual environment of its own (target/peers), makes the data, runs everything and prints what each found
 and the CPU seconds it took. Of Spikelet the whole process counts, reading and writing files included; of the peers only the call
 that learns. Spikelet gets no setting but the number of latents. SPAMS gets the penalties and numbers of steps below, and all of
-them are shown: the best of a column may be chosen for it.
+them are shown: the best of a column may be chosen for it. Coding has the true parameters: `spikelet infer` beside orthogonal matching pursuit of SPAMS,
+which is told the noise as well. Time per point there is the slope between few and many points, so that starting a process does not count, but
+reading points and writing all posteriors does.
 """
 import argparse
 import json
@@ -57,6 +59,7 @@ def main():
     print("\n| data | more directions than the best of SPAMS | its CPU time over Spikelet's |\n|---|--:|--:|")
     for set_, (more, ratio) in enumerate(ratios):
         print(f"| {set_} | {more:+d} | {ratio:.1f} |")
+    coding(numpy, arguments.spikelet, 1 if arguments.quick else 4)
     sources(numpy, arguments.spikelet)
 
 
@@ -125,6 +128,49 @@ def scikit_directions(numpy, truth, data):
     learner = MiniBatchDictionaryLearning(H, alpha=1.0, batch_size=512, max_iter=10, random_state=0, fit_algorithm="cd")
     _, seconds = cpu(lambda: learner.fit(data), resource.RUSAGE_SELF)
     return count(numpy, learner.components_.T, truth), seconds
+
+
+def coding(numpy, program, times):
+    """Points coded with the dictionary that made them: the signal-to-noise ratio of what is left without noise, and the time it takes."""
+    import spams
+
+    truth, _ = dictionary_data(numpy, 103, 203)
+    rng = numpy.random.default_rng(5)
+    points = POINTS * times
+    strengths = (rng.random((points, H)) < ON / H) * rng.standard_normal((points, H))
+    clean = strengths @ truth.T
+    data = clean + NOISE**0.5 * rng.standard_normal((points, D))
+    snr = lambda found: 10 * numpy.log10((clean**2).sum() / ((clean - found) ** 2).sum())
+    few = max(points // 5, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        numpy.save(f"{folder}/W.npy", truth)
+        model = f"{folder}/m.spk"
+        given = ["--model", "gsc", "--w", f"{folder}/W.npy", "--pi", str(ON / H), "--sigma2", str(NOISE), "--gram", "stored"]
+        subprocess.run([program, "import", *given, "--out", model], check=True, capture_output=True)
+
+        def infer(count):
+            numpy.save(f"{folder}/Y.npy", data[:count])
+            command = [program, "infer", model, f"{folder}/Y.npy", "--out-dir", f"{folder}/out", "--threads", "1"]
+            run = lambda: subprocess.run(command, check=True, capture_output=True)
+            return min(cpu(run, resource.RUSAGE_CHILDREN)[1] for _ in range(3))
+
+        seconds = (infer(points) - infer(few)) / (points - few)
+        infer(points)
+        own = snr(numpy.load(f"{folder}/out/mean.npy") @ truth.T)
+    columns = numpy.asfortranarray(data.T)
+    lengths = numpy.linalg.norm(truth, axis=0)
+    unit = numpy.asfortranarray(truth / lengths)
+    print(f"\n| coding of {points} points | setting | SNR, dB | us per point |\n|---|---|--:|--:|")
+    print(f"| Spikelet, infer | true parameters | {own:.2f} | {1e6 * seconds:.1f} |")
+    best = None
+    # Up to as many columns as are ever on, or until what is left is as large as noise.
+    for factor in (1.0, 1.2, 1.4, 1.6):
+        code = lambda: spams.omp(columns, unit, L=16, eps=factor * D * NOISE, return_reg_path=False, numThreads=1)
+        peer = min((cpu(code, resource.RUSAGE_SELF) for _ in range(3)), key=lambda run: run[1])
+        result = snr((unit @ peer[0].toarray()).T)
+        print(f"| SPAMS, OMP | until the residual is {factor} times the noise | {result:.2f} | {1e6 * peer[1] / points:.1f} |")
+        best = max(best or (result, peer[1] / points), (result, peer[1] / points))
+    print(f"\nSpikelet's time over that of SPAMS at its best SNR: {seconds / best[1]:.2f}; SNR {own - best[0]:+.2f} dB")
 
 
 def sources(numpy, program):

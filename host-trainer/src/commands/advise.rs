@@ -131,7 +131,9 @@ impl Advise {
                 train.extend(words_of(&format!("--transform mdct --bins {bins}")))
             }
             Form::Windows { length, hop } => train.extend(words_of(&format!("--frame {length} --hop {hop}"))),
-            Form::Patches { width, height } => train.extend(words_of(&format!("--patch {width}x{height}"))),
+            Form::Patches { width, height, .. } => {
+                train.extend(words_of(&format!("--patch {width}x{height}")))
+            }
             _ => {}
         }
         if choice.states == StatesName::Subsets && !choice.is_as_trained() {

@@ -23,14 +23,14 @@ const PEAK: f64 = 255.0;
 /// Remove the noise from a picture, a recording or points
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The model says how data becomes points: `train --patch 8x8` for pictures, `train --frame 256` for windows of a recording;
+The model says how data becomes points: patches of pictures, `train --frame 256` for windows of a recording;
 else every sample of all channels, or every row of an array, is a point. A picture may be its own training data.
 
 With a model of spectra (`train --transform spectrum`, `merge`) one source of a recording stays, by default the first, and the others are
 its noise; `spikelet separate` writes all of them.
 
 Example:
-  spikelet train --model gsc --latents 256 --patch 8x8 --iterations 10 noisy.png --out patches.spk
+  spikelet train noisy.png --out patches.spk
   spikelet denoise patches.spk noisy.png clean.png
   spikelet denoise patches.spk noisy.png clean.png --engine gibbs --selected 40 --sweeps 100
 
@@ -82,7 +82,7 @@ impl Denoise {
         files::check_target(&self.out)?;
         let inputs = [Some(&self.model), Some(&self.data), self.reference.as_ref()];
         refuse_overwriting(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
-        if let Some(Frame { form: Form::Patches { width, height }, .. }) = frame
+        if let Some(Frame { form: Form::Patches { width, height, .. }, .. }) = frame
             && self.step > width.min(height)
         {
             let what = format!("every {} pixels a patch of {width} x {height} leaves some out", self.step);

@@ -7,6 +7,22 @@ use spikelet::frame::{Form, Frame};
 /// Longest side of a patch, in pixels.
 const LONGEST: u32 = 1024;
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Colours {
+    /// One patch has all of them
+    Together,
+    /// Every colour is a picture of its own
+    Apart,
+}
+
+/// What `--patch` may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patch {
+    Size(u32, u32),
+    /// Whatever suits the pictures.
+    Auto,
+}
+
 /// Whether to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Switch {
@@ -26,10 +42,16 @@ pub(super) enum TransformName {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Framing {
-    /// Points are patches of pictures (.png, or .npy as rows x columns [x colours]), each colour by itself: width x
-    /// height in pixels, such as 8x8
-    #[arg(long, value_name = "WxH", value_parser = size, conflicts_with = "frame")]
-    patch: Option<(u32, u32)>,
+    /// Points are patches of pictures (.png, or .npy as rows x columns [x colours]): width x height in pixels, such as 8x8; or auto, which is what `train` does with .png where no flag says otherwise: a size that suits the
+    /// noise
+    #[arg(long, value_name = "WxH", value_parser = patch, conflicts_with = "frame")]
+    patch: Option<Patch>,
+    /// Whether a patch has all colours of a picture, which show the same edges, or is of one colour [default: together for gsc and bsc]
+    #[arg(long, value_enum)]
+    colours: Option<Colours>,
+    /// Colours that pictures have.
+    #[arg(skip)]
+    planes: u16,
     /// Points are windows of recordings, each channel by itself: so many samples
     #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     frame: Option<u32>,
@@ -64,6 +86,35 @@ impl Framing {
             || self.remove_mean.is_some()
             || self.hop.is_some()
             || self.copies.is_some()
+            || self.colours.is_some()
+    }
+
+    /// The size of patches, where a flag says something of them.
+    pub fn patch(&self) -> Option<Patch> {
+        self.patch
+    }
+
+    /// Patches of this size, where it was left open.
+    pub fn set_patch(&mut self, side: u32) {
+        self.patch = Some(Patch::Size(side, side));
+    }
+
+    /// Says how many colours pictures have.
+    pub fn set_planes(&mut self, planes: usize) {
+        self.planes = u16::try_from(planes).unwrap_or(u16::MAX);
+    }
+
+    /// The same where a point of so many numbers is known, and the size of a patch.
+    pub fn set_dims(&mut self, dims: usize) {
+        if let Some(Patch::Size(width, height)) = self.patch {
+            let pixels = width as usize * height as usize;
+            self.set_planes(if dims.is_multiple_of(pixels) { dims / pixels } else { 1 });
+        }
+    }
+
+    /// Whether points are said to be something else than patches.
+    pub fn is_of_recordings(&self) -> bool {
+        self.frame.is_some() || self.transform.is_some() || self.bins.is_some()
     }
 
     /// Length and hop of frames, which are all that a short-time Fourier transform has; refuses what it does not.
@@ -74,6 +125,7 @@ impl Framing {
             (self.bins.is_some(), "--bins"),
             (self.copies.is_some(), "--copies"),
             (self.remove_mean.is_some(), "--remove-mean"),
+            (self.colours.is_some(), "--colours"),
         ];
         match others.iter().find(|(given, _)| *given) {
             Some((_, flag)) => {
@@ -114,6 +166,10 @@ impl Framing {
             let advice = "add --transform spectrum, or leave it away";
             return Err(Error::input("there are no sources of spectra", "--copies", advice));
         }
+        if self.colours.is_some() && self.patch.is_none() {
+            let advice = "add --patch, or leave it away";
+            return Err(Error::input("there are no patches", "--colours", advice));
+        }
         match (self.transform, self.bins) {
             (Some(TransformName::Spectrum), _) => {
                 let advice = "use `spikelet train --model mca --transform spectrum`";
@@ -128,8 +184,18 @@ impl Framing {
             }
             _ => {}
         }
+        let signed = matches!(kind, ModelKind::Gsc | ModelKind::Bsc);
+        let colours = match self.colours {
+            Some(Colours::Together) => self.planes.max(1),
+            None if signed => self.planes.max(1),
+            _ => 1,
+        };
         let form = match (self.patch, self.frame) {
-            (Some((width, height)), _) => Form::Patches { width, height },
+            (Some(Patch::Auto), _) => {
+                let what = "patches of a size that suits a picture are found by train";
+                return Err(Error::input(what, "--patch auto", "give a size, such as 8x8"));
+            }
+            (Some(Patch::Size(width, height)), _) => Form::Patches { width, height, colours },
             (None, Some(length)) => {
                 let hop = self.hop.unwrap_or(length.div_ceil(2));
                 if hop == 0 || hop > length {
@@ -144,7 +210,6 @@ impl Framing {
             }
             (None, None) => return Ok(None),
         };
-        let signed = matches!(kind, ModelKind::Gsc | ModelKind::Bsc);
         let by_default = signed && self.patch.is_some();
         let centred = self.remove_mean.map_or(by_default, |switch| switch == Switch::On);
         if centred && !signed {
@@ -170,6 +235,15 @@ impl Framing {
         }
         let channels = channels()? as u32;
         Ok(Frame { form: Form::Transform { bins, channels }, rate: 0, centred: false })
+    }
+}
+
+fn patch(text: &str) -> Result<Patch, String> {
+    match text {
+        "auto" => Ok(Patch::Auto),
+        text => size(text)
+            .map(|(width, height)| Patch::Size(width, height))
+            .map_err(|advice| format!("{advice}, or auto")),
     }
 }
 

@@ -85,7 +85,7 @@ pub(super) struct Import {
 }
 
 impl Import {
-    pub fn run(self) -> Result<()> {
+    pub fn run(mut self) -> Result<()> {
         let Ok(kind) = ModelKind::from_str(&self.model, false) else {
             let what = format!("'{}' is not a kind of model that this version can import", self.model);
             return Err(Error::input(
@@ -106,6 +106,7 @@ impl Import {
                 format!("spikelet {} import of {file}", env!("CARGO_PKG_VERSION"))
             }
         };
+        self.framing.set_dims(parameters.dims);
         let frame = self.framing.frame(kind, 256, || Ok(parameters.dims))?;
         frame.iter().try_for_each(|frame| frame_fits(frame, parameters.dims, &self.w))?;
         let about = About { provenance: &provenance, frame, ..About::default() };
@@ -242,7 +243,9 @@ impl Import {
 fn frame_fits(frame: &Frame, dims: usize, w: &Path) -> Result<()> {
     let (flag, size) = match frame.form {
         Form::Windows { length, .. } => ("--frame", length as usize),
-        Form::Patches { width, height } => ("--patch", width as usize * height as usize),
+        Form::Patches { width, height, colours } => {
+            ("--patch", width as usize * height as usize * usize::from(colours))
+        }
         _ => return Ok(()),
     };
     if size == dims {

@@ -218,7 +218,10 @@ pub(super) mod names {
         match frame.form {
             Form::Samples => "samples of all channels".into(),
             Form::Windows { length, hop } => format!("windows of {length} samples every {hop}{mean}"),
-            Form::Patches { width, height } => format!("patches of {width} x {height} pixels{mean}"),
+            Form::Patches { width, height, colours } => {
+                let colours = if colours > 1 { format!(" in {colours} colours") } else { String::new() };
+                format!("patches of {width} x {height} pixels{colours}{mean}")
+            }
             Form::Transform { bins, channels } => {
                 format!("coefficients of a lapped transform, {bins} bins, {channels} channels")
             }

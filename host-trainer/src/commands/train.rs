@@ -7,6 +7,7 @@ mod inside;
 mod interrupt;
 mod limits;
 mod outputs;
+mod picture;
 mod plan;
 mod ranks;
 mod report;
@@ -82,7 +83,7 @@ at once, by sampling; a baseline; learned selection; a mixture of Gaussians; a v
   spikelet train --model gsc --latents 3 --transform mdct mixture.wav --out voices.spk
   spikelet train --model spatial --latents 2 mixture.wav --out room.spk
   spikelet train --model nmf --latents 20 --max-active 5 spectra.npy --out parts.spk
-  spikelet train --model gsc --latents 256 --patch 8x8 --iterations 10 picture.png --out patches.spk
+  spikelet train noisy.png --out patches.spk
   spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk
   spikelet train --model gsc --latents 10 --engine factored mixtures.npy --out baseline.spk
   spikelet train --model bsc --latents 20 --selected 8 --selection gp --kernel rbf points.npy --out parts.spk
@@ -96,9 +97,10 @@ pub(super) struct Train {
     framing: Framing,
     #[command(flatten)]
     spatial: SpatialFlags,
-    /// Pixels from one patch to the next, for --patch
-    #[arg(long, value_name = "PIXELS", default_value_t = 1, requires = "patch", value_parser = clap::value_parser!(u32).range(1..))]
-    step: u32,
+    /// Pixels from one patch to the next, for pictures [default: 1; where the size of patches is chosen, so many that about 100000 are learned
+    /// from]
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..))]
+    step: Option<u32>,
     /// Points: .npy (N x D), .npz (or FILE.npz:NAME), .csv (a row each), .wav (a sample of all channels each, or --frame or --transform) or .png (--patch);
     /// several are joined; with --transform spectrum also folders of recordings
     #[arg(value_name = "DATA", required = true)]
@@ -150,6 +152,9 @@ impl Train {
             return self.room();
         }
         cluster.agree(self.spatial.refuse())?;
+        if self.plan.from.is_none() {
+            cluster.agree(self.choose_sizes())?;
+        }
         if self.framing.is_spectrum() {
             cluster.agree(ranks::refuse(cluster, "--transform spectrum"))?;
             self.plan.resolve()?;
@@ -159,6 +164,10 @@ impl Train {
             cluster.agree(self.open(cluster))?;
         let like_model = from.as_ref().filter(|_| !self.framing.is_given());
         let frame = points.frame(frame);
+        self.plan.means_off = frame.filter(|frame| frame.centred).map_or(0, |frame| match frame.form {
+            Form::Patches { colours, .. } => usize::from(colours),
+            _ => 1,
+        });
         let survey = Survey::of(&mut points)?;
         let given = Given {
             paths: &self.data,
@@ -248,7 +257,13 @@ impl Train {
             None => (front_end::frame(&self.framing, &self.plan, &self.data)?, &[][..]),
         };
         let odd = front_end::check(&self.data, frame.as_ref(), self.ignore_delays)?;
-        let mut points = Points::open_evened(&self.data, frame.as_ref(), self.step as usize, gains)?;
+        let is_patched = matches!(frame, Some(Frame { form: Form::Patches { .. }, .. }));
+        if self.step.is_some() && !is_patched {
+            let advice = "add --patch, or leave it away";
+            return Err(Error::input("there are no patches", "--step", advice));
+        }
+        let step = self.step.unwrap_or(1) as usize;
+        let mut points = Points::open_evened(&self.data, frame.as_ref(), step, gains)?;
         points.share(cluster);
         Ok(Opened { from, outputs, checkpoint, frame, points, odd })
     }

@@ -2,8 +2,8 @@
 //!
 //! A piece is a rectangle, its pixels row by row; a window of a recording has one row. Pieces begin every `step` pixels
 //! and at the far edge, so that every pixel is in one at least if the step is no larger than a piece. Plane after plane, row after row they are the points of
-//! the sheet. A frame may take the mean off each: light and shade of a patch say nothing about what is on it, and a
-//! latent spent on them is missing elsewhere.
+//! the sheet; or a piece has all planes, one after the other, where colours belong together. A frame may take the mean of each plane off: light and
+//! shade of a patch say nothing about what is on it, and a latent spent on them is missing elsewhere.
 //!
 //! Back again: every pixel is the mean of what the pieces it lies in make of it, weighted by how sure each is.
 
@@ -11,6 +11,7 @@ use super::sheet::{Kind, Sheet};
 use crate::error::{Error, Result};
 use spikelet::Model;
 use spikelet::frame::{Form, Frame};
+use std::ops::Range;
 use std::path::Path;
 
 /// A sheet cut into pieces.
@@ -19,6 +20,8 @@ pub struct Pieces {
     sheet: Sheet,
     width: usize,
     height: usize,
+    /// Planes that a piece has.
+    colours: usize,
     centred: bool,
     /// Where pieces begin, by column and by row.
     columns: Vec<usize>,
@@ -37,11 +40,16 @@ impl Pieces {
 
     /// Cuts a sheet; the error says what does not fit.
     pub fn new(sheet: Sheet, frame: &Frame, step: usize) -> Result<Self, String> {
-        let (width, height, step) = match frame.form {
-            Form::Windows { length, hop } => (length as usize, 1, hop as usize),
-            Form::Patches { width, height } => (width as usize, height as usize, step),
+        let (width, height, step, colours) = match frame.form {
+            Form::Windows { length, hop } => (length as usize, 1, hop as usize, 1),
+            Form::Patches { width, height, colours } => {
+                (width as usize, height as usize, step, usize::from(colours.max(1)))
+            }
             _ => return Err("points of single samples are not cut from anything".into()),
         };
+        if colours > 1 && sheet.planes.len() != colours {
+            return Err(format!("{} colours where patches have {colours}", sheet.planes.len()));
+        }
         if sheet.width < width || sheet.height < height {
             return Err(match sheet.kind {
                 Kind::Recording(_) => {
@@ -54,12 +62,12 @@ impl Pieces {
             });
         }
         let (columns, rows) = (begins(sheet.width, width, step), begins(sheet.height, height, step));
-        Ok(Self { sheet, width, height, centred: frame.centred, columns, rows })
+        Ok(Self { sheet, width, height, colours, centred: frame.centred, columns, rows })
     }
 
     /// How many pieces there are.
     pub fn len(&self) -> usize {
-        self.sheet.planes.len() * self.rows.len() * self.columns.len()
+        self.sheet.planes.len() / self.colours * self.rows.len() * self.columns.len()
     }
 
     /// Never: a sheet holds a piece at least.
@@ -67,9 +75,9 @@ impl Pieces {
         self.len() == 0
     }
 
-    /// Pixels of a piece.
+    /// Numbers of a piece.
     pub fn dims(&self) -> usize {
-        self.width * self.height
+        self.colours * self.width * self.height
     }
 
     /// What is cut.
@@ -80,33 +88,35 @@ impl Pieces {
     /// Appends `count` pieces from number `start` on.
     pub fn read(&self, start: usize, count: usize, out: &mut Vec<f64>) {
         for number in start..start + count {
-            let (plane, corner) = self.place(number);
-            let first = out.len();
-            for row in 0..self.height {
-                out.extend_from_slice(&plane[corner + row * self.sheet.width..][..self.width]);
-            }
-            if self.centred {
-                let mean = mean(&out[first..]);
-                out[first..].iter_mut().for_each(|value| *value -= mean);
+            let (planes, corner) = self.place(number);
+            for plane in &self.sheet.planes[planes] {
+                let first = out.len();
+                for row in 0..self.height {
+                    out.extend_from_slice(&plane[corner + row * self.sheet.width..][..self.width]);
+                }
+                if self.centred {
+                    let mean = mean(&out[first..]);
+                    out[first..].iter_mut().for_each(|value| *value -= mean);
+                }
             }
         }
     }
 
-    /// The plane of a piece and where in it its first pixel is.
-    fn place(&self, number: usize) -> (&[f64], usize) {
+    /// The planes of a piece and where in them its first pixel is.
+    fn place(&self, number: usize) -> (Range<usize>, usize) {
         let (row, column) = (number / self.columns.len(), number % self.columns.len());
         let (plane, row) = (row / self.rows.len(), row % self.rows.len());
-        (&self.sheet.planes[plane], self.rows[row] * self.sheet.width + self.columns[column])
+        let planes = plane * self.colours..(plane + 1) * self.colours;
+        (planes, self.rows[row] * self.sheet.width + self.columns[column])
     }
 
-    /// The mean of a piece where it was taken off, else 0.
-    fn taken_off(&self, number: usize) -> f64 {
+    /// The mean of a piece in a plane where it was taken off, else 0.
+    fn taken_off(&self, plane: &[f64], corner: usize) -> f64 {
         if !self.centred {
             return 0.0;
         }
-        let (plane, corner) = self.place(number);
         let rows = (0..self.height).flat_map(|row| &plane[corner + row * self.sheet.width..][..self.width]);
-        rows.sum::<f64>() / self.dims() as f64
+        rows.sum::<f64>() / (self.width * self.height) as f64
     }
 }
 
@@ -149,16 +159,18 @@ impl<'a> Mosaic<'a> {
     /// Puts in pieces one after the other from number `start` on, with a weight each; means that were taken off come back.
     pub fn add(&mut self, start: usize, values: &[f32], weights: &[f32]) {
         let pieces = self.pieces;
-        let per_plane = pieces.rows.len() * pieces.columns.len();
         for ((number, piece), &weight) in (start..).zip(values.chunks_exact(pieces.dims())).zip(weights) {
-            let (mean, corner, weight) =
-                (pieces.taken_off(number), pieces.place(number).1, f64::from(weight));
-            let (sums, totals) = (&mut self.sums[number / per_plane], &mut self.weights[number / per_plane]);
-            for (row, line) in piece.chunks_exact(pieces.width).enumerate() {
-                let at = corner + row * pieces.sheet.width;
-                for ((sum, total), &value) in sums[at..].iter_mut().zip(&mut totals[at..]).zip(line) {
-                    *sum += weight * (f64::from(value) + mean);
-                    *total += weight;
+            let (planes, corner) = pieces.place(number);
+            let weight = f64::from(weight);
+            for (plane, part) in planes.zip(piece.chunks_exact(pieces.width * pieces.height)) {
+                let mean = pieces.taken_off(&pieces.sheet.planes[plane], corner);
+                let (sums, totals) = (&mut self.sums[plane], &mut self.weights[plane]);
+                for (row, line) in part.chunks_exact(pieces.width).enumerate() {
+                    let at = corner + row * pieces.sheet.width;
+                    for ((sum, total), &value) in sums[at..].iter_mut().zip(&mut totals[at..]).zip(line) {
+                        *sum += weight * (f64::from(value) + mean);
+                        *total += weight;
+                    }
                 }
             }
         }
@@ -189,7 +201,7 @@ mod tests {
     }
 
     fn frame(width: u32, height: u32, centred: bool) -> Frame {
-        Frame { form: Form::Patches { width, height }, rate: 0, centred }
+        Frame { form: Form::Patches { width, height, colours: 1 }, rate: 0, centred }
     }
 
     #[test]
@@ -225,6 +237,29 @@ mod tests {
                 assert!((a - b).abs() < 1e-5, "{a} {b}");
             }
         }
+    }
+
+    #[test]
+    fn colours_come_together_and_back() {
+        let together = |colours: u16| Frame {
+            form: Form::Patches { width: 3, height: 2, colours },
+            rate: 0,
+            centred: true,
+        };
+        let pieces = Pieces::new(sheet(5, 4), &together(2), 1).unwrap();
+        assert_eq!((pieces.len(), pieces.dims()), (3 * 3, 12));
+        let mut out = Vec::new();
+        pieces.read(0, pieces.len(), &mut out);
+        // Every colour of every piece has lost its own mean.
+        assert!(out.chunks_exact(6).all(|part| mean(part).abs() < 1e-12));
+        let values: Vec<f32> = out.iter().map(|&value| value as f32).collect();
+        let mut mosaic = Mosaic::new(&pieces);
+        mosaic.add(0, &values, &[1.0; 9]);
+        let back = mosaic.finish();
+        for (a, b) in back.planes.iter().flatten().zip(pieces.sheet().planes.iter().flatten()) {
+            assert!((a - b).abs() < 1e-5, "{a} {b}");
+        }
+        assert!(Pieces::new(sheet(5, 4), &together(3), 1).unwrap_err().contains("2 colours"));
     }
 
     #[test]

@@ -15,6 +15,9 @@
 //!
 //! Mixtures: points drawn from the data, far ones more often (`kinds::gmm`), and the noise that is left of it.
 //!
+//! Where states are searched for and a first code is roughly right (`search`): of every few points drawn the strongest, as long as it is, nearly. Most
+//! patches of a picture are flat and noise, and say nothing.
+//!
 //! Otherwise pi starts at two latents on at a time, at most one half. Noise starts at the data's variance: everything is noise until
 //! the dictionary explains it; where it anneals (`search`), at three tenths of it. Where a temperature does that, noise starts so low that at the first temperature it has half
 //! the largest variance of the data in any direction: about there columns begin to differ.
@@ -69,6 +72,9 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
             means
         }
         InitForm::Random => (kinds::of(kind).first)(scene, h, prior, &mut rng),
+        InitForm::Data if settings.is_adaptive() && settings.batch > 0 && !settings.anneals(scene) => {
+            strong(points, h, &mut rng)?
+        }
         InitForm::Data => drawn(points, h, norm, &mut rng)?,
         InitForm::Lines => lines::lines(points, h, norm, restart == 0, &mut rng)?,
     };
@@ -153,6 +159,35 @@ fn drawn(points: &mut Points, h: usize, norm: f64, rng: &mut Rng) -> Result<Vec<
         for (i, y) in point.iter().enumerate() {
             let direction = if length > 0.0 { y / length } else { 0.0 };
             dictionary[i * h + k] = norm * (direction + 0.1 * rng.normal::<f64>() / (d as f64).sqrt());
+        }
+    }
+    Ok(dictionary)
+}
+
+/// Of how many points drawn the strongest becomes a column, and what is left of its length: part of it is noise.
+const DRAWN: usize = 8;
+const LEFT: f64 = 0.7;
+
+/// The strongest of [`DRAWN`] points at random as columns. (D x H)
+fn strong(points: &mut Points, h: usize, rng: &mut Rng) -> Result<Vec<f64>> {
+    let (d, n) = (points.dims(), points.len());
+    let mut dictionary = vec![0.0; d * h];
+    let (mut point, mut best) = (Vec::new(), Vec::new());
+    for k in 0..h {
+        let mut most = -1.0;
+        for _ in 0..DRAWN {
+            let drawn = (rng.uniform::<f64>() * n as f64) as usize;
+            points.read(drawn.min(n - 1), 1, &mut point)?;
+            let power = point.iter().map(|y| y * y).sum::<f64>();
+            if power > most {
+                most = power;
+                std::mem::swap(&mut point, &mut best);
+            }
+        }
+        // A little noise: the same point may be drawn twice.
+        let deviation = 0.1 * (most / d as f64).sqrt();
+        for (i, y) in best.iter().enumerate() {
+            dictionary[i * h + k] = LEFT * (y + deviation * rng.normal::<f64>());
         }
     }
     Ok(dictionary)

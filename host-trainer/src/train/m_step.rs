@@ -34,6 +34,8 @@ pub struct Update {
     pub rule: Rule,
     /// How the columns of a linear model's dictionary are found.
     pub columns: Columns,
+    /// Dimensions without noise, because so many means were taken off every point.
+    pub means_off: usize,
 }
 
 /// How the columns of a dictionary follow from statistics.
@@ -56,6 +58,7 @@ impl Update {
             truncated_at: None,
             rule: Rule::Clamp,
             columns: Columns::Solved,
+            means_off: 0,
         }
     }
 }
@@ -155,6 +158,11 @@ pub fn m_step(
     }
     if learned.noise {
         new.noise = (training.noise)(&new, statistics, guard.noise_floor, &mut warnings);
+        // What is left over has D - k directions, and the noise of each of them is asked for.
+        if update.means_off > 0 && update.means_off < new.dims {
+            let d = new.dims as f64;
+            new.noise = new.noise.scaled(d / (d - update.means_off as f64));
+        }
     }
     Ok((new, warnings))
 }

@@ -137,8 +137,11 @@ impl Data {
         }
         // Constant data has no variance to take a fraction of; any scale will do.
         let variance = if variance > 0.0 { variance } else { 1.0 };
-        let guard =
-            Guard { noise_floor: settings.noise_floor * variance, prior_margin: 1e-9, slab_floor: 1e-6 };
+        let guard = Guard {
+            noise_floor: settings.noise_floor * variance,
+            prior_margin: settings.prior_margin(points.len()),
+            slab_floor: 1e-6,
+        };
         let has_slab = settings.model.kind().has_slab();
         let scene = Scene { mean, covariance, variance, has_slab };
         Ok(Self { scene, update: settings.update(guard) })

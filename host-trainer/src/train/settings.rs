@@ -162,6 +162,9 @@ pub struct Settings {
     pub first_mean: Option<f64>,
     /// Psi_hh at first, where not 1 (gsc) or the variance of the data.
     pub first_spread: Option<f64>,
+    /// Means that were taken off every point, so many dimensions without noise.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub means_off: usize,
     /// What is not learned.
     pub fixed: Vec<Fixed>,
     /// How a dictionary is kept at or above zero, where it must be.
@@ -206,6 +209,10 @@ pub struct Settings {
     pub seed: u64,
 }
 
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 fn expansions() -> usize {
     Options::EXPANSIONS
 }
@@ -237,6 +244,7 @@ impl Settings {
             first_noise: None,
             first_mean: None,
             first_spread: None,
+            means_off: 0,
             fixed: Vec::new(),
             rule: Rule::Clamp,
             temperature: training.temperature,
@@ -309,6 +317,12 @@ impl Settings {
         let kind = self.model.kind();
         let is_truncated = !kind.has_slab() && !kind.is_mixture() && self.engine != Engine::Gibbs;
         let truncated_at = is_truncated.then_some(self.max_active);
-        Update { prior: self.prior, truncated_at, rule: self.rule, ..Update::new(learned, guard) }
+        Update {
+            prior: self.prior,
+            truncated_at,
+            rule: self.rule,
+            means_off: self.means_off,
+            ..Update::new(learned, guard)
+        }
     }
 }

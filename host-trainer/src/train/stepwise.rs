@@ -83,6 +83,7 @@ pub(super) fn pass(
     let training = kinds::of(settings.model);
     let all = settings.schedule.unwrap_or(settings.iterations) as f64;
     let revives = training.is_linear()
+        && (start.anneals || !is_adaptive)
         && settings.model.kind().has_slab()
         && number < settings.revives()
         && ((number + 1) as f64) < REVIVE_UNTIL * all;

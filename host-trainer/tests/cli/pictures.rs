@@ -6,7 +6,7 @@ use spikelet::rng::Rng;
 use spikelet_trainer::data::{Sheet, SheetKind, read_array, write_wav};
 use std::fs;
 
-const PATCH: Form = Form::Patches { width: 4, height: 4 };
+const PATCH: Form = Form::Patches { width: 4, height: 4, colours: 1 };
 
 /// Stripes of several directions, and noise that is the same in every run.
 fn picture(width: usize, height: usize, planes: usize, noise: f64) -> Sheet {
@@ -60,6 +60,64 @@ fn noise_is_removed_from_a_picture() {
     let sampled =
         desk.good("denoise m.spk noisy.png drawn.png --reference clean.png --engine gibbs --sweeps 40");
     assert!((decibels(&sampled, "PSNR ") - after).abs() < 1.0, "{sampled} {text}");
+}
+
+#[test]
+fn sizes_are_chosen_from_the_picture() {
+    let desk = Desk::new();
+    picture(96, 80, 1, 0.0).write(desk.path("clean.png")).unwrap();
+    picture(96, 80, 1, 25.0).write(desk.path("noisy.png")).unwrap();
+    let words = ["train", "noisy.png", "--out", "m.spk", "--iterations", "6"];
+    let output = desk.run(&words);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("--patch 10x10 --latents 150 were chosen"), "{said}");
+    // The noise that is found is that of the model, nearly: sigma^2 of all directions but the mean.
+    let json: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(desk.path("m.json")).unwrap()).unwrap();
+    assert_eq!(json["settings"]["means_off"], 1);
+    let sigma2 = json["parameters"]["sigma2"].as_f64().unwrap();
+    assert!((20.0 * 20.0..28.0 * 28.0).contains(&sigma2), "{sigma2}");
+    let text = desk.good("denoise m.spk noisy.png out.png --reference clean.png");
+    assert!(decibels(&text, "PSNR ") > decibels(&text, "before ") + 6.0, "{text}");
+    // What a flag says is left as it is.
+    let words =
+        ["train", "noisy.png", "--out", "n.spk", "--iterations", "1", "--latents", "70", "--patch", "6x6"];
+    assert!(!String::from_utf8(desk.run(&words).stderr).unwrap().contains("chosen"));
+    // Other kinds are told what lacks.
+    for (line, what) in [
+        ("train --model nmf --latents 5 noisy.png --out n.spk", "for gsc only: --patch"),
+        ("train --model gsc clean.npy --out n.spk", "--latents"),
+        ("train --latents 3 clean.npy --out n.spk", "--model"),
+    ] {
+        let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && said.contains(what), "{line}: {said}");
+    }
+}
+
+#[test]
+fn colours_are_learned_together() {
+    let desk = Desk::new();
+    picture(64, 48, 3, 0.0).write(desk.path("clean.png")).unwrap();
+    picture(64, 48, 3, 25.0).write(desk.path("noisy.png")).unwrap();
+    let train = "train --model gsc --latents 60 --patch 4x4 --iterations 6 --batch 300 noisy.png --out";
+    desk.good(&format!("{train} together.spk"));
+    desk.good(&format!("{train} apart.spk --colours apart"));
+    let json: serde_json::Value = serde_json::from_str(&desk.good("inspect together.spk --json")).unwrap();
+    assert_eq!(json["frame"], "patches of 4 x 4 pixels in 3 colours without their mean");
+    let psnr = |name: &str| {
+        let text = desk.good(&format!("denoise {name}.spk noisy.png {name}.png --reference clean.png"));
+        (decibels(&text, "PSNR "), decibels(&text, "before "))
+    };
+    let ((together, before), (apart, _)) = (psnr("together"), psnr("apart"));
+    assert!(together > apart + 0.5 && apart > before + 4.0, "{together} {apart} {before}");
+    // Goes on from such a model, and refuses grey pictures for it.
+    desk.good("train --from together.json --iterations 1 noisy.png --out more.spk");
+    picture(64, 48, 1, 0.0).write(desk.path("grey.png")).unwrap();
+    let output = desk.run(&["denoise", "together.spk", "grey.png", "out.png"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("1 colours where patches have 3"));
+    desk.good("report together.spk --out page.html");
 }
 
 #[test]

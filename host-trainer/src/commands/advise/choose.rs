@@ -98,7 +98,7 @@ pub(super) fn choices(look: &Look, sources: Option<usize>, limits: &Limits, floa
         Content::Mono { .. } => {}
         Content::Picture { .. } => {
             for (side, latents) in [(8, 256), (8, 64), (6, 64)] {
-                let form = Form::Patches { width: side, height: side };
+                let form = Form::Patches { width: side, height: side, colours: 1 };
                 let dims = (side * side) as usize;
                 all.push(Choice::as_trained(ModelKind::Gsc, dims, sources.unwrap_or(latents), form, 0));
             }

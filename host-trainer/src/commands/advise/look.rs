@@ -55,7 +55,7 @@ pub(super) struct Look {
 impl Look {
     pub fn at(path: &Path) -> Result<Self> {
         if ending(path).as_deref() == Some("png") {
-            let form = Form::Patches { width: 8, height: 8 };
+            let form = Form::Patches { width: 8, height: 8, colours: 1 };
             let Sheet { width, height, .. } = Sheet::read(path, form)?;
             return Ok(Self { content: Content::Picture { width, height }, directions: None });
         }

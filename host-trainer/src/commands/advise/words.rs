@@ -172,7 +172,7 @@ pub(super) fn choice(look: &Look, choice: &Choice, given: bool) -> String {
             "--frame {length} --hop {hop}: windows of {:.0} ms",
             1e3 * f64::from(length) / f64::from(choice.rate.max(1))
         ),
-        Form::Patches { width, height } => {
+        Form::Patches { width, height, .. } => {
             format!("--patch {width}x{height}: small enough to repeat over the picture")
         }
         _ => "none: every row is a point".into(),

@@ -76,6 +76,7 @@ struct Framed {
     form: String,
     length: Option<usize>,
     width: Option<usize>,
+    colours: Option<usize>,
     height: Option<usize>,
     rate: Option<f64>,
 }
@@ -199,11 +200,13 @@ impl Whole {
                 }
                 Look::Waveform
             }
-            Some(Framed { form, width: Some(width), height: Some(height), .. }) if form == "patches" => {
-                if width.checked_mul(*height) != Some(dims) {
+            Some(Framed { form, width: Some(width), height: Some(height), colours, .. }) if form == "patches" => {
+                // Colours are drawn one below the other.
+                let rows = height.checked_mul(colours.unwrap_or(1).max(1)).unwrap_or(0);
+                if width.checked_mul(rows) != Some(dims) {
                     return Err(format!("patches of {width} x {height} pixels, but {dims} dimensions"));
                 }
-                Look::Picture { width: *width, height: *height }
+                Look::Picture { width: *width, height: rows }
             }
             Some(Framed { form, .. }) if form == "windows" || form == "patches" => {
                 return Err(format!("`frame` does not say how large its {form} are"));

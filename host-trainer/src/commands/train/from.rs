@@ -110,7 +110,10 @@ fn frame(told: &Map<String, Value>) -> Option<Frame> {
         |key: &str| told.get(key).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
     let form = match told.get("form")?.as_str()? {
         "windows" => Form::Windows { length: number("length")?, hop: number("hop")? },
-        "patches" => Form::Patches { width: number("width")?, height: number("height")? },
+        "patches" => {
+            let colours = number("colours").and_then(|colours| u16::try_from(colours).ok()).unwrap_or(1);
+            Form::Patches { width: number("width")?, height: number("height")?, colours }
+        }
         "transform" => Form::Transform { bins: number("bins")?, channels: number("channels")? },
         _ => return None,
     };

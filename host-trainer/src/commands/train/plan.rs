@@ -38,11 +38,12 @@ const PLAIN_BELOW: usize = 1000;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Plan {
-    /// Kind of model
-    #[arg(long = "model", value_enum, value_name = "KIND", required_unless_present = "from")]
+    /// Kind of model [default for pictures: gsc]
+    #[arg(long = "model", value_enum, value_name = "KIND")]
     given_model: Option<Trained>,
     /// H, how many latents (sources, dictionary elements) to learn; `auto` for spatial: as many as the data suggest, 1 to 4
-    #[arg(long = "latents", value_name = "COUNT", required_unless_present = "from", allow_negative_numbers = true,
+    /// [default for pictures: one for 30 to 60 patches, by the noise, up to 2048]
+    #[arg(long = "latents", value_name = "COUNT", allow_negative_numbers = true,
           value_parser = latents)]
     given_latents: Option<Latents>,
     /// Go on from the parameters of a model that was trained before, with its settings where no flag says otherwise, on the
@@ -53,6 +54,9 @@ pub(super) struct Plan {
     pub model: ModelKind,
     #[arg(skip)]
     latents: u16,
+    /// Means taken off every point.
+    #[arg(skip)]
+    pub means_off: usize,
     /// Which states are looked at [default: exact up to 10 latents (mca: 6), else truncated]
     #[arg(long, value_enum)]
     engine: Option<Engine>,
@@ -101,7 +105,7 @@ pub(super) struct Plan {
     /// How often each latent is on, at first [default: two are on at a time, or half of them]
     #[arg(long, value_name = "PROBABILITY", allow_negative_numbers = true)]
     pi: Option<f64>,
-    /// Noise variance at first [default: the variance of the data]
+    /// Noise variance at first [default: the variance of the data; of pictures whose sizes are chosen, what is found in them]
     #[arg(long, value_name = "VARIANCE", allow_negative_numbers = true)]
     sigma2: Option<f64>,
     /// Mean of the slab at first [default: 0 for gsc, the mean of the data for ssmca]
@@ -138,11 +142,12 @@ pub(super) struct Plan {
     /// full noise [default: sources with --transform where that is so, else noise]
     #[arg(long, value_enum, value_name = "WHOSE")]
     weak: Option<Weak>,
-    /// Numbers that inference computes in while training
-    #[arg(long, value_enum, default_value = "f64")]
-    precision: Precision,
+    /// Numbers that inference computes in while training [default: f64; f32 for pictures whose sizes are chosen]
+    #[arg(long, value_enum)]
+    precision: Option<Precision>,
     /// Points per M-step: stepwise EM, many small steps per pass over the data; 0 for plain EM, one step per pass
-    /// [default: 0 for up to 32 latents or few points, else a 50th of the points (a tenth with adaptive states), up to 4000]
+    /// [default: 0 for up to 32 latents or few points, else a 50th of the points (a tenth with adaptive states, a 40th of pictures whose sizes are
+    /// chosen), up to 4000]
     #[arg(long, value_name = "COUNT")]
     batch: Option<usize>,
     /// Where the columns of a first dictionary come from [default: random for gsc in plain EM, lines with --transform, else data]
@@ -286,6 +291,7 @@ impl Plan {
             first_noise: self.sigma2.map(|sigma2| positive(sigma2, "--sigma2")).transpose()?,
             first_mean: self.mu.map(|mu| finite(mu, "--mu")).transpose()?,
             first_spread: self.psi2.map(|psi2| positive(psi2, "--psi2")).transpose()?,
+            means_off: self.means_off,
             fixed,
             rule: self.rule.unwrap_or(by_default.rule),
             temperature: self.temperature.unwrap_or(by_default.temperature),
@@ -300,7 +306,7 @@ impl Plan {
                 true => Weak::Sources,
                 false => Weak::Noise,
             }),
-            precision: self.precision,
+            precision: self.precision.unwrap_or(by_default.precision),
             batch,
             init: self.init.unwrap_or(match batch > 0 {
                 _ if is_transform => InitForm::Lines,

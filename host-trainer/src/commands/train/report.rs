@@ -63,8 +63,8 @@ pub(super) fn json(state: &State, frame: Option<&Frame>, gains: &[f32], odd: &[S
             Form::Windows { length, hop } => {
                 json!({ "form": "windows", "length": length, "hop": hop, "rate": frame.rate, "centred": frame.centred })
             }
-            Form::Patches { width, height } => {
-                json!({ "form": "patches", "width": width, "height": height, "centred": frame.centred })
+            Form::Patches { width, height, colours } => {
+                json!({ "form": "patches", "width": width, "height": height, "colours": colours, "centred": frame.centred })
             }
             Form::Transform { bins, channels } => {
                 json!({ "form": "transform", "bins": bins, "channels": channels, "rate": frame.rate, "gains": gains })

@@ -1,17 +1,45 @@
 //! Kind, latents and settings of a run, from flags alone or from the model that it goes on from.
 
 use super::super::from::Model;
-use super::{Engine, Latents, Plan, Switch, Trained};
+use super::{Engine, Latents, Plan, Precision, Switch, Trained};
 use crate::parameters::ModelKind;
+use crate::pictures::Sizes;
 use crate::{Error, Result};
 
 impl Plan {
     /// Takes kind and number of latents from the flags.
     pub fn resolve(&mut self) -> Result<()> {
-        // Both are required without a model to go on from.
-        self.model = self.given_model.and_then(Trained::kind).unwrap_or_default();
-        self.latents = self.given_latents.map_or(Ok(1), Latents::count)?;
+        let lacks = |flag: &str, advice: &str| Error::input("nothing says what to learn", flag, advice);
+        let model = self.given_model.ok_or_else(|| lacks("--model", "name a kind, such as gsc"))?;
+        self.model = model.kind().unwrap_or_default();
+        let latents =
+            self.given_latents.ok_or_else(|| lacks("--latents", "say how many latents to learn"))?;
+        self.latents = latents.count()?;
         Ok(())
+    }
+
+    /// Whether pictures of a size that is left open can be learned from with these flags: as gsc, which is what they get unless told
+    /// otherwise.
+    pub fn suits_pictures(&self) -> bool {
+        matches!(self.given_model, None | Some(Trained::Points(ModelKind::Gsc)))
+    }
+
+    /// Whether flags say both kind and number of latents.
+    pub fn is_complete(&self) -> bool {
+        self.given_model.is_some() && self.given_latents.is_some()
+    }
+
+    /// Takes what no flag says from what pictures ask for. True if the number of latents is among it.
+    pub fn fill_in(&mut self, sizes: &Sizes) -> bool {
+        let is_open = self.given_latents.is_none();
+        self.given_model.get_or_insert(Trained::Points(ModelKind::Gsc));
+        self.given_latents.get_or_insert(Latents::Count(sizes.latents));
+        self.precision.get_or_insert(Precision::F32);
+        self.batch.get_or_insert(sizes.batch);
+        if sizes.noise > 0.0 {
+            self.sigma2.get_or_insert(sizes.noise * sizes.noise);
+        }
+        is_open
     }
 
     /// Takes everything that no flag says from a model. There is nothing to cool down and one start only.

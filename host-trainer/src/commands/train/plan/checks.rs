@@ -59,7 +59,7 @@ impl Plan {
                 "--cut on",
                 "leave it away, or use --engine truncated",
             ),
-            (Engine::Factored, _) if self.precision == Precision::F32 => (
+            (Engine::Factored, _) if self.precision == Some(Precision::F32) => (
                 "factored posteriors are computed in 64-bit numbers",
                 "--precision f32",
                 "leave it away, or use --engine truncated",

@@ -2,7 +2,6 @@
 
 use super::Plan;
 use crate::train::Prefer;
-use crate::train::settings::Precision;
 
 impl Plan {
     /// A flag that was given and that only models of points have a use for.
@@ -36,7 +35,7 @@ impl Plan {
             (self.cut.is_some(), "--cut"),
             (self.whiten, "--whiten"),
             (self.weak.is_some(), "--weak"),
-            (self.precision != Precision::F64, "--precision"),
+            (self.precision.is_some(), "--precision"),
             (self.batch.is_some(), "--batch"),
             (self.init.is_some(), "--init"),
             (self.restarts.is_some(), "--restarts"),
