@@ -200,7 +200,9 @@ impl Whole {
                 }
                 Look::Waveform
             }
-            Some(Framed { form, width: Some(width), height: Some(height), colours, .. }) if form == "patches" => {
+            Some(Framed { form, width: Some(width), height: Some(height), colours, .. })
+                if form == "patches" =>
+            {
                 // Colours are drawn one below the other.
                 let rows = height.checked_mul(colours.unwrap_or(1).max(1)).unwrap_or(0);
                 if width.checked_mul(rows) != Some(dims) {
