@@ -69,10 +69,8 @@ def main():
     print(f"| D = {DIMS}, {POINTS} points | E-step, us a point | M-step, ms | bytes moved, 2 processes | speed-up of 2, by CPU | by the clock |")
     print("|---|--:|--:|--:|--:|--:|")
     found = []
-    for name, flags in [
-        ("H = 64, plain EM", ["--model", "gsc", "--latents", "64", "--batch", "0"]),
-        ("H = 256, plain EM, adaptive states", ["--model", "gsc", "--latents", "256", "--batch", "0"]),
-    ]:
+    for latents, name in [(64, "H = 64, plain EM"), (256, "H = 256, plain EM, adaptive states")]:
+        flags = ["--model", "gsc", "--latents", str(latents), "--batch", "0"]
         whole, part = per_iteration(1, "all.npy", flags), per_iteration(1, "part.npy", flags)
         point = (whole - part) / (POINTS * 3 / 4)
         m_step = max(whole - POINTS * point, 0.0)
@@ -84,15 +82,16 @@ def main():
             f" | {times[1] / times[2]:.2f} |",
             flush=True,
         )
-        found.append((name, point, m_step, moved / 2))  # two processes: the sum once up, once back
+        found.append((name, latents, point, m_step, moved / 2))  # two processes: the sum once up, once back
     print()
     print(f"Machines of {CORES} cores, part of R times one machine's speed that is left (T(1) / (R T(R))):\n")
     print("| | points | network | R = 4 | R = 16 | R = 64 | below a half from |")
     print("|---|--:|--:|--:|--:|--:|--:|")
-    for name, point, m_step, size in found:
+    for name, latents, point, m_step, size in found:
         for points in (10**6, 10**8):
             # Sums that are kept apart: see host-trainer/src/train/e_step.rs.
-            parts = min(max(points // 2**14, 16), 1024)
+            numbers = latents * (latents + 1) // 2 + 2 * DIMS * latents + DIMS**2
+            parts = max(min(points // 2**14, 2**25 // numbers, 1024), 16)
             for network, speed in NETWORKS:
 
                 def seconds(ranks):
