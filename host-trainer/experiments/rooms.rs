@@ -190,19 +190,6 @@ fn peers(folders: &[PathBuf]) -> Result<Vec<Value>> {
 mod tests {
     use super::*;
 
-    /// One room without walls, from made-up sounds to figures.
-    #[test]
-    fn a_room_comes_apart() {
-        let mut rng = Rng::new(3);
-        let room = Shoebox::random(2, 2, 0.05, 0.0, &mut rng);
-        let case = Case::simulated(&room, &made_up(), &mut rng).unwrap();
-        let figures = figures(&case, 1).unwrap();
-        assert!(figures.mixture.iter().all(|db| db.abs() < 3.0), "{:?}", figures.mixture);
-        assert!(figures.separated.iter().all(|db| *db > 10.0), "{:?}", figures.separated);
-        assert!(figures.unseen.iter().all(|db| *db > 8.0), "{:?}", figures.unseen);
-        assert_eq!(figures.suggested, 2);
-    }
-
     #[test]
     fn pairs_are_those_with_the_largest_sum() {
         let images = vec![vec![1.0, -1.0, 1.0, -1.0], vec![1.0, 1.0, -1.0, -1.0]];
