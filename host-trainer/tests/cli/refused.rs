@@ -329,7 +329,7 @@ fn files_that_do_not_fit_are_refused() {
         ),
         ("separate sound.spk mix.wav --out-dir mix.wav".into(), "a file is in the way of the folder"),
         ("infer room.spk mix.wav --out-dir new".into(), "a spatial model has no points to infer"),
-        ("eval voice.spk mono.wav".into(), "has no points to infer"),
+        ("eval voice.spk mono.wav --truth mono.wav".into(), "no points to compare"),
         ("denoise sound.spk mix.wav mix.wav".into(), "would replace a file it is made from"),
         ("inspect sound.spk --data Y.npy".into(), "only recordings can be transformed: Y.npy"),
         ("inspect sound.spk --data mono.wav".into(), "1 channel where there should be 2: mono.wav"),
