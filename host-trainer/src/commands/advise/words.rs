@@ -104,9 +104,11 @@ pub(super) fn spatial(choice: &rooms::Choice, given: bool) -> String {
 
 pub(super) fn spatial_quality(choice: &rooms::Choice) -> String {
     let text = match choice.sources > choice.microphones {
-        true => "7 to 11 dB SI-SDR for three voices on two microphones in simulated rooms (experiment rooms)",
+        true => {
+            "10 dB SI-SDR for three voices on two microphones where echoes last 0.15 s, 5 dB at 0.3 s (experiment rooms)"
+        }
         false => {
-            "10 dB SI-SDR and more for no more voices than microphones in simulated rooms (experiment rooms)"
+            "16 dB SI-SDR for two voices on two microphones where echoes last 0.15 s, 9 dB at 0.3 s (experiment rooms)"
         }
     };
     let less = if choice.is_usual() {
