@@ -117,7 +117,7 @@ fn colours_are_learned_together() {
     picture(64, 48, 1, 0.0).write(desk.path("grey.png")).unwrap();
     let output = desk.run(&["denoise", "together.spk", "grey.png", "out.png"]);
     assert!(String::from_utf8(output.stderr).unwrap().contains("1 colours where patches have 3"));
-    desk.good("report together.spk --out page.html");
+    desk.good("report together.json --out page.html");
 }
 
 #[test]
