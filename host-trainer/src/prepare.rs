@@ -132,7 +132,7 @@ impl<T: Real> Prepared<T> {
             _ if kind.is_maximal() || kind.is_mixture() => false,
             GramName::Stored => true,
             GramName::Computed if noise_kind == NoiseKind::Full => {
-                let advice = "leave the flag away or use diagonal noise";
+                let advice = "leave the flag out or use diagonal noise";
                 return Err(Error::input("full noise needs the Gram matrix", "--gram computed", advice));
             }
             GramName::Computed => false,
@@ -268,11 +268,11 @@ impl<T: Real> Prepared<T> {
 pub(crate) fn states_of(options: &Options, kind: Kind, full_slab: bool) -> Result<States> {
     if kind.is_mixture() && options.states == Some(StatesName::Adaptive) {
         let what = "one component of a mixture is on: there is nothing to search for";
-        return Err(Error::input(what, "--states adaptive", "leave the flag away"));
+        return Err(Error::input(what, "--states adaptive", "leave the flag out"));
     }
     if kind != Kind::Gsc && options.states == Some(StatesName::Table) {
         let what = format!("the states of a model of kind {} have no matrices", kind.spec().name);
-        return Err(Error::input(what, "--states table", "leave the flag away"));
+        return Err(Error::input(what, "--states table", "leave the flag out"));
     }
     let expansions = u16::try_from(options.expansions).unwrap_or(u16::MAX);
     match (options.states, full_slab) {

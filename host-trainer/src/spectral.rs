@@ -87,7 +87,7 @@ pub fn learn(
     for recording in &mut recordings {
         let power = recording.iter().map(|x| x * x).sum::<f64>() / recording.len().max(1) as f64;
         if power <= 1e-12 {
-            return Err(Error::input("a recording is silent", "the recordings", "leave it away"));
+            return Err(Error::input("a recording is silent", "the recordings", "leave it out"));
         }
         recording.iter_mut().for_each(|x| *x /= power.sqrt());
         level += power;

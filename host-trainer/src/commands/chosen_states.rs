@@ -42,7 +42,7 @@ impl ChosenStates {
         };
         if self.expansions.is_some() && !matches!(states, States::Adaptive { .. }) {
             let what = "only adaptive states are expanded";
-            return Err(Error::input(what, "--expansions", "leave it away, or use --states adaptive"));
+            return Err(Error::input(what, "--expansions", "leave it out, or use --states adaptive"));
         }
         if states == States::Table && model.table.is_none() {
             let what = "the model has no table of states";
@@ -50,7 +50,7 @@ impl ChosenStates {
         }
         if states != States::Table && model.has_full_slab() {
             let what = "a slab with correlations needs its table of states";
-            return Err(Error::input(what, "--states", "leave the flag away"));
+            return Err(Error::input(what, "--states", "leave the flag out"));
         }
         let is_adaptive = matches!(states, States::Adaptive { .. });
         let most = if is_adaptive { MAX_CANDIDATES } else { MAX_SELECTED };

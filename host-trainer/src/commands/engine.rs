@@ -63,7 +63,7 @@ pub(super) fn check_states(model: &Model<'_, f32>, engine: Engine) -> Result<()>
     let refuse = |what: String, advice: &str| Err(Error::input(what, "--write-states", advice));
     if matches!(engine, Engine::Gibbs(_)) {
         let what = "a sampled posterior has draws, not a list of states".to_string();
-        return refuse(what, "leave the flag away, or use --engine truncated");
+        return refuse(what, "leave the flag out, or use --engine truncated");
     }
     if shape.singletons && shape.selected < shape.latents {
         let what =

@@ -108,7 +108,7 @@ impl Eval {
             return self.spectral(model);
         }
         if self.out.is_some() {
-            let advice = "leave it away, or use a model of --transform spectrum";
+            let advice = "leave it out, or use a model of --transform spectrum";
             return Err(Error::input("this model has no scores of frames", "--calibrate", advice));
         }
         if let Some(peak) = self.peak.filter(|peak| !(peak.is_normal() && *peak > 0.0)) {

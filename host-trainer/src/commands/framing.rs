@@ -130,7 +130,7 @@ impl Framing {
         match others.iter().find(|(given, _)| *given) {
             Some((_, flag)) => {
                 let what = "spatial models have a Fourier transform of their own";
-                Err(Error::input(what, flag, "leave it away; --frame and --hop set lengths"))
+                Err(Error::input(what, flag, "leave it out; --frame and --hop set lengths"))
             }
             None => Ok((self.frame, self.hop)),
         }
@@ -145,7 +145,7 @@ impl Framing {
     pub fn spectrum(&self) -> Result<(Option<u32>, Option<bool>)> {
         if self.bins.is_some() {
             let what = "the length of frames follows from the rate";
-            return Err(Error::input(what, "--bins", "leave it away with --transform spectrum"));
+            return Err(Error::input(what, "--bins", "leave it out with --transform spectrum"));
         }
         Ok((self.hop, self.copies.map(|switch| switch == Switch::On)))
     }
@@ -159,15 +159,15 @@ impl Framing {
         channels: impl FnOnce() -> Result<usize>,
     ) -> Result<Option<Frame>> {
         if self.hop.is_some() && self.frame.is_none() {
-            let advice = "add --frame or --transform spectrum, or leave it away";
+            let advice = "add --frame or --transform spectrum, or leave it out";
             return Err(Error::input("there are no windows", "--hop", advice));
         }
         if self.copies.is_some() {
-            let advice = "add --transform spectrum, or leave it away";
+            let advice = "add --transform spectrum, or leave it out";
             return Err(Error::input("there are no sources of spectra", "--copies", advice));
         }
         if self.colours.is_some() && self.patch.is_none() {
-            let advice = "add --patch, or leave it away";
+            let advice = "add --patch, or leave it out";
             return Err(Error::input("there are no patches", "--colours", advice));
         }
         match (self.transform, self.bins) {
@@ -176,7 +176,7 @@ impl Framing {
                 return Err(Error::input("spectra are learned, not given", "--transform spectrum", advice));
             }
             (Some(TransformName::None), Some(_)) => {
-                let advice = "say --transform mdct, or leave it away";
+                let advice = "say --transform mdct, or leave it out";
                 return Err(Error::input("there is no transform", "--bins", advice));
             }
             (Some(TransformName::Mdct), _) | (None, Some(_)) => {
@@ -205,7 +205,7 @@ impl Framing {
                 Form::Windows { length, hop }
             }
             (None, None) if self.remove_mean.is_some() => {
-                let advice = "add --patch or --frame, or leave it away";
+                let advice = "add --patch or --frame, or leave it out";
                 return Err(Error::input("there are no patches or windows", "--remove-mean", advice));
             }
             (None, None) => return Ok(None),
@@ -214,7 +214,7 @@ impl Framing {
         let centred = self.remove_mean.map_or(by_default, |switch| switch == Switch::On);
         if centred && !signed {
             let what = format!("{} is for numbers that are not negative", kind.name());
-            return Err(Error::input(what, "--remove-mean on", "leave it away, or use --model gsc"));
+            return Err(Error::input(what, "--remove-mean on", "leave it out, or use --model gsc"));
         }
         Ok(Some(Frame { form, rate: 0, centred }))
     }

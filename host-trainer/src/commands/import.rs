@@ -150,13 +150,13 @@ impl Import {
             for (flag, is_given) in [("--mu", self.mu.is_some()), ("--psi2", self.psi2.is_some())] {
                 if is_given {
                     let what = format!("a latent of a model of kind {name} is off or on, without a strength");
-                    return Err(Error::input(what, flag, "leave the flag away, or use --model gsc"));
+                    return Err(Error::input(what, flag, "leave the flag out, or use --model gsc"));
                 }
             }
         }
         if kind.kind().is_maximal() && self.gram != GramName::Auto {
             let what = format!("a model of kind {name} has no Gram matrix");
-            return Err(Error::input(what, "--gram", "leave the flag away"));
+            return Err(Error::input(what, "--gram", "leave the flag out"));
         }
         Ok(())
     }

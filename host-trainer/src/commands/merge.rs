@@ -90,7 +90,7 @@ impl Merge {
             return self.merge_spectral(&files, names);
         }
         if self.encoding == Stored::I8 {
-            let advice = "leave it away, and use `spikelet quantize` on the model that is written";
+            let advice = "leave it out, and use `spikelet quantize` on the model that is written";
             return Err(Error::input("these are no sources of spectra", "--encoding", advice));
         }
         let parts = self.models.iter().map(|path| read(path)).collect::<Result<Vec<Part>>>()?;

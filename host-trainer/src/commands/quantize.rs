@@ -329,12 +329,12 @@ impl Quantize {
             return Err(Error::input(what, "--data", advice));
         }
         if self.fixed_point {
-            let what = format!("{what} has no such form");
-            return Err(Error::input(what, "--fixed-point", "leave it away"));
+            let what = format!("{what} is always inferred in floats");
+            return Err(Error::input(what, "--fixed-point", "leave the flag out"));
         }
         if self.states != ChosenStates::default() {
             let what = format!("{what} has no choice of states");
-            return Err(Error::input(what, "--states", "leave the flag away"));
+            return Err(Error::input(what, "--states", "leave the flag out"));
         }
         if is_integer {
             let (place, advice) = (self.model.display(), "give the model in f32 that it was made from");

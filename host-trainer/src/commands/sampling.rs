@@ -64,7 +64,7 @@ impl Sampling {
             return Ok(());
         }
         let what = "models of whole recordings run in one way only";
-        Err(Error::input(what, "--engine and what belongs to it", "leave it away"))
+        Err(Error::input(what, "--engine and what belongs to it", "leave it out"))
     }
 
     /// Whether posteriors are sampled.
@@ -101,7 +101,7 @@ impl Sampling {
         if !self.is_chosen(model) {
             if kind.is_sampled() {
                 let what = "the states of a model of kind ssmca have no closed form";
-                return Err(Error::input(what, "--engine", "leave it away, or choose gibbs"));
+                return Err(Error::input(what, "--engine", "leave it out, or choose gibbs"));
             }
             self.refuse_flags()?;
             return Ok(Engine::Truncated);
@@ -163,7 +163,7 @@ impl Sampling {
         ] {
             if is_given {
                 let what = "this is for sampling, and the engine truncated does not sample";
-                return Err(Error::input(what, flag, "leave the flag away, or add --engine gibbs"));
+                return Err(Error::input(what, flag, "leave the flag out, or add --engine gibbs"));
             }
         }
         Ok(())

@@ -53,7 +53,7 @@ impl Separate {
         let file = ModelFile::read(&self.model)?;
         let model = file.separator()?;
         if self.reduction.is_some() && !matches!(model, Separator::Spectral(_)) {
-            let advice = "leave it away, or use a model of --transform spectrum";
+            let advice = "leave it out, or use a model of --transform spectrum";
             return Err(Error::input("this model has no masks", "--reduction", advice));
         }
         let truths = truths(&self.reference)?;

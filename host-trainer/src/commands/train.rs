@@ -259,7 +259,7 @@ impl Train {
         let odd = front_end::check(&self.data, frame.as_ref(), self.ignore_delays)?;
         let is_patched = matches!(frame, Some(Frame { form: Form::Patches { .. }, .. }));
         if self.step.is_some() && !is_patched {
-            let advice = "add --patch, or leave it away";
+            let advice = "add --patch, or leave it out";
             return Err(Error::input("there are no patches", "--step", advice));
         }
         let step = self.step.unwrap_or(1) as usize;

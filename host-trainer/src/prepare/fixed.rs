@@ -17,14 +17,14 @@ impl<T: Real> Prepared<T> {
     pub fn in_fixed_point(mut self) -> Result<Self> {
         if self.shape.kind != Kind::Gsc {
             let what = "only models of kind gsc are inferred in integers";
-            return Err(Error::input(what, PLACE, "leave the flag away"));
+            return Err(Error::input(what, PLACE, "leave the flag out"));
         }
         if !self.shape.fits_integers() {
             let what = "the states are the papers' sets, which are not inferred in integers";
             return Err(Error::input(
                 what,
                 PLACE,
-                "take adaptive states (--states adaptive), or leave the flag away",
+                "take adaptive states (--states adaptive), or leave the flag out",
             ));
         }
         let latents = self.shape.latents;
@@ -47,7 +47,7 @@ impl<T: Real> Prepared<T> {
         let worth = 0.5 * k * mu * mu;
         if worth > MOST_WORTH {
             let what = format!("the slab of latent {h} is too narrow for its mean ({mu})");
-            return Err(Error::input(what, PLACE, "leave the flag away"));
+            return Err(Error::input(what, PLACE, "leave the flag out"));
         }
         let s = 1.0 / (g + k).sqrt();
         let exponent = s.log2().floor();

@@ -102,7 +102,7 @@ pub(crate) fn check_truncation(shape: Shape) -> Result<()> {
     }
     if shape.kind.is_mixture() && max_active != 1 {
         let what = format!("exactly one component of a mixture is on, not {max_active}");
-        return Err(Error::input(what, "--max-active", "leave the flag away"));
+        return Err(Error::input(what, "--max-active", "leave the flag out"));
     }
     if max_active == 0 || max_active > selected {
         let advice = format!("choose 1 to {selected}, the number of preselected latents");

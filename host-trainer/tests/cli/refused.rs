@@ -67,7 +67,7 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
         // --model, --w, --out
         (
             "import --model pca --w W.npy --out new.spk".into(),
-            "--model: it knows gsc, bsc (also called linca), nmf, mca and ssmca",
+            "--model: it knows gsc, bsc (also called linca), nmf, mca, ssmca and gmm",
         ),
         (other("mca", ""), "must not be negative in a model of kind mca: W[0, "),
         (other("bsc", "--mu 1"), "off or on, without a strength: --mu"),
@@ -177,7 +177,7 @@ fn bad_input_is_refused_and_leaves_nothing_behind() {
             "would replace a file it is made from: old/mean.npy",
         ),
         (infer("--engine exact"), "invalid value 'exact' for '--engine"),
-        (infer("--sweeps 3"), "does not sample: --sweeps: leave the flag away, or add --engine gibbs"),
+        (infer("--sweeps 3"), "does not sample: --sweeps: leave the flag out, or add --engine gibbs"),
         (infer("--engine truncated --chains 2"), "does not sample: --chains"),
         (infer("--burn-in 0.5"), "does not sample: --burn-in"),
         (infer("--engine gibbs --sweeps 0"), "0 leaves nothing to average: --sweeps"),

@@ -181,7 +181,7 @@ fn wrong_inputs_are_refused() {
         ("2 mix.wav --microphone 2", "choose 0 to 1"),
         ("2 mix.wav --spacing -3", "-3 cm is no distance"),
         ("2 mix.wav --spacing 1000", "1000 cm is no distance"),
-        ("2 mix.wav --engine gibbs", "--engine: leave it away for --model spatial"),
+        ("2 mix.wav --engine gibbs", "--engine: leave it out for --model spatial"),
         ("2 mix.wav --transform mdct", "a Fourier transform of their own"),
         ("2 mix.wav --iterations 0", "nothing would be learned"),
     ] {

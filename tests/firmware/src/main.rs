@@ -26,12 +26,13 @@ use spikelet_firmware::recording::{RECORDINGS, Recording};
 use spikelet_firmware::signals::Signals;
 use timer::{Clock, now};
 
-/// The smallest core has no room for rooms of full size.
-const ARENA_LEN: usize = if cfg!(timer = "nrf51") { 2048 } else { 11_000 };
+/// The smallest core has 16 KiB for these and for the stack: no room for rooms of full size.
+const IS_SMALL: bool = cfg!(timer = "nrf51");
+const ARENA_LEN: usize = if IS_SMALL { 1856 } else { 11_000 };
 const MAX_DIMS: usize = 64;
-const MAX_BLOCK: usize = 384;
+const MAX_BLOCK: usize = if IS_SMALL { 192 } else { 384 };
 /// Of all channels or sources.
-const MAX_SIGNALS: usize = 768;
+const MAX_SIGNALS: usize = if IS_SMALL { 192 } else { 768 };
 
 static mut ARENA: [f32; ARENA_LEN] = [0.0; ARENA_LEN];
 
@@ -125,6 +126,9 @@ fn measure_stream(
     clock: &Clock,
 ) -> Result<(), &'static CStr> {
     let engine = engine(recording, blob.kind());
+    if IS_SMALL && !fits(&blob) {
+        return Ok(()); // some of the models to fit are too large for the smallest core
+    }
     let (mut input, mut output) = ([0.0; MAX_BLOCK], [0.0; MAX_BLOCK]);
     if let Some(Form::Transform { bins, .. }) = blob.frame().map(|frame| frame.form) {
         measure_transform(recording, bins as usize, arena, &mut input, clock)?;
@@ -143,6 +147,16 @@ fn measure_stream(
         print(c"\n");
     }
     Ok(())
+}
+
+/// Whether there is memory for a stream.
+fn fits(blob: &Blob<'_>) -> bool {
+    let Some(frame) = blob.frame() else { return false };
+    let block = match frame.form {
+        Form::Transform { bins, .. } => 3 * bins as usize,
+        _ => 0,
+    };
+    Stream::memory_len(blob) <= ARENA_LEN && block <= MAX_BLOCK
 }
 
 /// One block forth and back.
@@ -176,9 +190,12 @@ fn measure_transform(
 #[inline(never)] // its buffers would be on everyone's stack
 fn measure_signals(recording: &Recording, arena: &mut [f32], clock: &Clock) -> Result<(), &'static CStr> {
     if cfg!(feature = "each") && Signals::memory_len(recording.blob)? > arena.len() {
-        return Ok(()); // of those that are tried, some are too large for the smallest core
+        return Ok(()); // as above
     }
     let mut stream = Signals::new(recording.blob, arena)?;
+    if cfg!(feature = "each") && stream.hop() * stream.channels().max(stream.groups()) > MAX_SIGNALS {
+        return Ok(());
+    }
     let (mut input, mut output) = ([0.0; MAX_SIGNALS], [0.0; MAX_SIGNALS]);
     let input = input.get_mut(..stream.hop() * stream.channels()).ok_or(c"MAX_SIGNALS is too small")?;
     let output = output.get_mut(..stream.hop() * stream.groups()).ok_or(c"MAX_SIGNALS is too small")?;

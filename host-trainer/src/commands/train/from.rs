@@ -95,7 +95,7 @@ impl Model {
             SlabForm::Unit if self.is_unit() => SlabCov::Unit,
             SlabForm::Unit => {
                 let what = "the slab of the model to go on from has other means and variances";
-                return Err(Error::input(what, "--slab unit", "leave it away, or train without --from"));
+                return Err(Error::input(what, "--slab unit", "leave it out, or train without --from"));
             }
             SlabForm::Diagonal => SlabCov::Diagonal(old.slab_variances()),
             SlabForm::Full => SlabCov::Full(full(h, &|i, j| old.slab_covariance(i, j))),

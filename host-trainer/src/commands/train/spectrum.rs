@@ -71,7 +71,7 @@ impl Train {
         }
         if let Some(flag) = self.plan.given_for_points() {
             let what = "exactly one latent of a source is on: there is nothing to choose";
-            return Err(Error::input(what, flag, "leave it away with --transform spectrum"));
+            return Err(Error::input(what, flag, "leave it out with --transform spectrum"));
         }
         if self.resume || self.checkpoint.is_some() {
             let what = "sources of spectra are learned in seconds, without checkpoints";
@@ -104,7 +104,7 @@ impl Train {
             }
             if points.values.iter().all(|x| x.abs() < 1e-6) {
                 let what = "the recording is silent";
-                return Err(Error::input(what, path.display(), "record the source, or leave it away"));
+                return Err(Error::input(what, path.display(), "record the source, or leave it out"));
             }
             recordings.push(points.values);
         }

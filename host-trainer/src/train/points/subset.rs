@@ -52,7 +52,7 @@ impl Points {
         if held_out.blocks.is_empty() || kept.blocks.is_empty() {
             let what =
                 format!("{n} points cannot be divided so that some are held out and some are learned from");
-            return Err(Error::input(what, "--holdout", "give more data, or leave it away"));
+            return Err(Error::input(what, "--holdout", "give more data, or leave it out"));
         }
         let mut others = match &mut self.held {
             Held::Memory(values) => {

@@ -45,9 +45,8 @@ impl Plan {
     /// Takes everything that no flag says from a model. There is nothing to cool down and one start only.
     pub fn adopt(&mut self, model: &Model) -> Result<()> {
         let (kind, latents) = (model.parameters.kind, model.parameters.latents);
-        let refuse = |what: String, flag: &str| {
-            Err(Error::input(what, flag, "leave it away, or train without --from"))
-        };
+        let refuse =
+            |what: String, flag: &str| Err(Error::input(what, flag, "leave it out, or train without --from"));
         if let Some(given) = self.given_model.and_then(Trained::kind).filter(|given| *given != kind) {
             let what = format!("the model to go on from is of kind {}, not {}", kind.name(), given.name());
             return refuse(what, "--model");

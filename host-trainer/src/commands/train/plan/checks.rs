@@ -21,7 +21,7 @@ impl Plan {
             (Engine::Gibbs | Engine::Factored, _) if self.model == ModelKind::Gmm => (
                 "the components of a mixture are looked at one by one, which is exact",
                 "--engine",
-                "leave it away; --selected keeps fewer components per point",
+                "leave it out; --selected keeps fewer components per point",
             ),
             (Engine::Gibbs, _) if self.slab == Some(SlabForm::Full) => (
                 "a full slab cannot be sampled",
@@ -47,28 +47,28 @@ impl Plan {
             (Engine::Factored, _) if self.batch.is_some_and(|batch| batch > 0) => (
                 "the factored posterior of every point goes on from the iteration before, so all points are seen in each",
                 "--batch",
-                "leave it away, or use --engine truncated",
+                "leave it out, or use --engine truncated",
             ),
             (Engine::Factored, _) if self.temperature.is_some_and(|ends| ends != (1.0, 1.0)) => (
                 "factored posteriors are not tempered",
                 "--temperature",
-                "leave it away, or use --engine truncated",
+                "leave it out, or use --engine truncated",
             ),
             (Engine::Factored, _) if self.cut == Some(Switch::On) => (
                 "factored posteriors have any number of latents on",
                 "--cut on",
-                "leave it away, or use --engine truncated",
+                "leave it out, or use --engine truncated",
             ),
             (Engine::Factored, _) if self.precision == Some(Precision::F32) => (
                 "factored posteriors are computed in 64-bit numbers",
                 "--precision f32",
-                "leave it away, or use --engine truncated",
+                "leave it out, or use --engine truncated",
             ),
             _ if self.model.kind().is_sampled() => {
                 ("the states of this kind of model cannot be listed", "--engine", "use --engine gibbs")
             }
             (_, Some((_, flag))) => {
-                ("there is nothing to draw", *flag, "add --engine gibbs, or leave it away")
+                ("there is nothing to draw", *flag, "add --engine gibbs, or leave it out")
             }
             _ => return Ok(()),
         };
@@ -80,16 +80,16 @@ impl Plan {
         let (what, advice) = match states {
             StatesForm::Subsets => return Ok(()),
             StatesForm::Adaptive if self.model != ModelKind::Gsc => {
-                ("this kind of model learns from the papers' states", "leave it away, or use --model gsc")
+                ("this kind of model learns from the papers' states", "leave it out, or use --model gsc")
             }
             StatesForm::Adaptive if engine != Engine::Truncated => {
-                ("only a truncated engine searches for states", "add --engine truncated, or leave it away")
+                ("only a truncated engine searches for states", "add --engine truncated, or leave it out")
             }
             StatesForm::Adaptive if self.gp().is_some() => {
                 ("a search for states needs no learned selection", "leave one of both away")
             }
             StatesForm::Adaptive if slab == SlabForm::Full => {
-                ("a slab with correlations has no search", "use --slab diagonal, or leave it away")
+                ("a slab with correlations has no search", "use --slab diagonal, or leave it out")
             }
             StatesForm::Adaptive => return Ok(()),
         };
@@ -105,18 +105,16 @@ impl Plan {
         ];
         let given = of_kernel.iter().find(|(given, _)| *given);
         let (what, place, advice) = match (self.gp(), given) {
-            (None, Some((_, flag))) => (
-                "there is no kernel without learned selection",
-                *flag,
-                "add --selection gp, or leave it away",
-            ),
+            (None, Some((_, flag))) => {
+                ("there is no kernel without learned selection", *flag, "add --selection gp, or leave it out")
+            }
             (None, None) => return Ok(()),
             _ if !matches!(
                 self.model,
                 ModelKind::Bsc | ModelKind::Gsc | ModelKind::Ssmca | ModelKind::Gmm
             ) =>
             {
-                ("selection is learned for bsc, gsc, ssmca and gmm only", "--selection gp", "leave it away")
+                ("selection is learned for bsc, gsc, ssmca and gmm only", "--selection gp", "leave it out")
             }
             _ if self.model == ModelKind::Gmm && self.noise == Some(NoiseForm::Components) => (
                 "selection is learned for components that share their noise",
@@ -134,16 +132,16 @@ impl Plan {
                 "use --engine truncated with --selected and --max-active",
             ),
             _ if self.extra.is_some_and(|extra| extra > 0) => {
-                ("a tenth of the selected latents is random already", "--extra", "leave it away")
+                ("a tenth of the selected latents is random already", "--extra", "leave it out")
             }
             _ if self.slab == Some(SlabForm::Full) => {
                 ("selection is learned for diagonal slabs only", "--slab full", "use --slab diagonal")
             }
             _ if self.batch.is_some_and(|batch| batch > 0) => {
-                ("selection is learned from all points at once", "--batch", "leave it away")
+                ("selection is learned from all points at once", "--batch", "leave it out")
             }
             _ if self.holdout.is_some() => {
-                ("points that are held out have no learned selection", "--holdout", "leave it away")
+                ("points that are held out have no learned selection", "--holdout", "leave it out")
             }
             _ => return Ok(()),
         };
@@ -177,11 +175,7 @@ impl Plan {
             }
             () => return Ok(()),
         };
-        Err(Error::input(
-            what,
-            place,
-            format_args!("leave it away for a model of kind {}", self.model.name()),
-        ))
+        Err(Error::input(what, place, format_args!("leave it out for a model of kind {}", self.model.name())))
     }
 
     /// With fewer sensors than latents a weak point has many explanations.
@@ -189,7 +183,7 @@ impl Plan {
         let (what, advice) = match self.weak {
             Some(Weak::Sources) if usize::from(self.latents) > dims => {
                 let what = format!("{} latents are more than {dims} channels", self.latents);
-                (what, format!("ask for {dims} latents or fewer, or leave it away"))
+                (what, format!("ask for {dims} latents or fewer, or leave it out"))
             }
             Some(Weak::Sources) if matches!(self.noise, Some(NoiseForm::Shared | NoiseForm::Diagonal)) => (
                 "noise that is the same in all directions tells nothing".into(),
@@ -222,11 +216,11 @@ impl Plan {
                 ("there is one start only".into(), "ask for more, such as --restarts 20".to_owned())
             }
             Prefer::Orthogonal if self.latents == 1 => {
-                ("one latent has no angles".into(), "leave it away".to_owned())
+                ("one latent has no angles".into(), "leave it out".to_owned())
             }
             Prefer::Orthogonal if usize::from(self.latents) > dims => {
                 let what = format!("{} columns of {dims} numbers cannot be orthogonal", self.latents);
-                (what, format!("ask for {dims} latents or fewer, or leave it away"))
+                (what, format!("ask for {dims} latents or fewer, or leave it out"))
             }
             _ => return Ok(()),
         };
@@ -247,7 +241,7 @@ pub(super) fn part(value: f64) -> Result<f64> {
         true => Ok(value),
         false => {
             let what = format!("{value} is not a part of the points above 0 and up to 0.5");
-            Err(Error::input(what, "--holdout", "give one, such as 0.1, or leave it away"))
+            Err(Error::input(what, "--holdout", "give one, such as 0.1, or leave it out"))
         }
     }
 }

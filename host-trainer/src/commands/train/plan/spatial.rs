@@ -98,7 +98,7 @@ impl SpatialFlags {
             _ => return Ok(()),
         };
         let what = "only spatial models know where microphones are";
-        Err(Error::input(what, flag, "leave it away, or use --model spatial"))
+        Err(Error::input(what, flag, "leave it out, or use --model spatial"))
     }
 
     /// Centimetres, 0.2 to 200.
@@ -106,7 +106,7 @@ impl SpatialFlags {
         match self.spacing {
             Some(spacing) if !(0.2..=200.0).contains(&spacing) => {
                 let what = format!("{spacing} cm is no distance of microphones that hear one room");
-                Err(Error::input(what, "--spacing", "give centimetres from 0.2 to 200, or leave it away"))
+                Err(Error::input(what, "--spacing", "give centimetres from 0.2 to 200, or leave it out"))
             }
             spacing => Ok(spacing),
         }
@@ -122,7 +122,7 @@ impl Plan {
     pub fn spatial(&self) -> Result<(Option<usize>, Option<usize>)> {
         if let Some(flag) = self.given_for_points() {
             let what = "spatial models have no such setting";
-            return Err(Error::input(what, flag, "leave it away for --model spatial"));
+            return Err(Error::input(what, flag, "leave it out for --model spatial"));
         }
         let latents = match self.given_latents {
             Some(Latents::Count(count)) if usize::from(count) > MOST_SOURCES => {
