@@ -17,7 +17,7 @@
 //! | below 1/2 | 8 x 8 | one for 30 patches, up to 2048 | a latent may have what few patches show: what is seldom is kept |
 //! | above | 10 x 10 | one for 60 patches, up to 1024 | noise can only be averaged over more pixels, and few patches teach a latent noise |
 //!
-//! Both rows were chosen on two pictures (cameraman and peppers), the experiment `pictures` reports others. Where patches are more than [`MOST`], every
+//! Both rows were chosen on two pictures (cameraman and peppers), the experiment `pictures` reports others. Where patches are more than `MOST`, every
 //! second one or fewer is learned from: neighbours say nearly the same.
 
 use crate::data::Sheet;

@@ -134,6 +134,9 @@ fn measure_stream(
         measure_transform(recording, bins as usize, arena, &mut input, clock)?;
     }
     let mut stream = Stream::new(blob, engine, arena).map_err(|_| c"ARENA_LEN is too small")?;
+    if IS_SMALL && stream.hop() * stream.channels().max(stream.groups()) > MAX_BLOCK {
+        return Ok(());
+    }
     let input = input.get_mut(..stream.hop() * stream.channels()).ok_or(c"MAX_BLOCK is too small")?;
     let output = output.get_mut(..stream.hop() * stream.groups()).ok_or(c"MAX_BLOCK is too small")?;
     for n in 0..recording.count(input.len()) {
