@@ -191,6 +191,63 @@ fn wrong_inputs_are_refused() {
     desk.refused("train --model gsc --latents 2 --spacing 5 mix.wav --out x.spk", "only spatial models know");
 }
 
+/// Microphones need not be a line: a triangle and a tetrahedron, 6 cm to a side.
+#[test]
+fn arrays_of_any_shape() {
+    for microphones in [3, 4] {
+        let mut rng = Rng::new(11);
+        let samples = 4 * RATE as usize;
+        let sounds = [sound(&mut rng, 0.7, samples), sound(&mut rng, -0.3, samples)];
+        let mut room = Shoebox::random(microphones, 2, 0.06, 0.1, &mut rng);
+        let [x, y, z] = room.microphones[0];
+        let corners = [[0.0, 0.0, 0.0], [0.06, 0.0, 0.0], [0.03, 0.052, 0.0], [0.03, 0.017, 0.049]];
+        for (place, [dx, dy, dz]) in room.microphones.iter_mut().zip(corners) {
+            *place = [x + dx, y + dy, z + dz];
+        }
+        let heard = room.record(&[&sounds[0], &sounds[1]], RATE, &mut rng);
+        let desk = Desk::new();
+        write_wav(desk.path("mix.wav"), RATE, microphones, &heard.mixture).unwrap();
+        desk.good("train --model spatial --latents 2 --frame 512 --iterations 15 mix.wav --out room.spk");
+        desk.good("separate room.spk mix.wav --out-dir out");
+        let parts =
+            ["source_0.wav", "source_1.wav"].map(|name| Points::read(desk.path("out").join(name)).unwrap());
+        for image in &heard.images {
+            let best =
+                parts.iter().filter_map(|part| si_sdr_db(&part.values, image)).fold(f64::MIN, f64::max);
+            assert!(best > 8.0, "{microphones} microphones: {best} dB");
+        }
+    }
+}
+
+/// A model meets what it was not learned from: silence, a dead channel, equal channels, clipping, and less than a frame.
+#[test]
+fn odd_recordings_give_numbers() {
+    let (desk, _) = desk(2, 2.0);
+    desk.good(&format!("train --model spatial --latents 2 {SHORT} mix.wav --out room.spk"));
+    let samples = Points::read(desk.path("mix.wav")).unwrap().values;
+    let silent = vec![0.0; samples.len()];
+    let dead = samples.iter().enumerate().map(|(i, x)| if i % 2 == 0 { *x } else { 0.0 }).collect();
+    let equal = samples.iter().step_by(2).flat_map(|x| [*x, *x]).collect();
+    let clipped = samples.iter().map(|x| (20.0 * x).clamp(-1.0, 1.0)).collect();
+    let short = samples[..20].to_vec();
+    for (name, samples) in
+        [("silent", silent), ("dead", dead), ("equal", equal), ("clipped", clipped), ("short", short)]
+    {
+        let numbers: Vec<f32> = samples.iter().map(|&x| x as f32).collect();
+        write_wav(desk.path("odd.wav"), RATE, 2, &numbers).unwrap();
+        desk.good(&format!("separate room.spk odd.wav --out-dir {name}"));
+        let read = |source: &str| Points::read(desk.path(name).join(source)).unwrap().values;
+        let (first, second) = (read("source_0.wav"), read("source_1.wav"));
+        assert!(first.len() == samples.len() / 2 && second.len() == first.len(), "{name}");
+        // sum_h x_h = (I - sum_s p_s delta_s P_s) y, and these eigenvalues are in [0, 1): all sources together have no more energy than
+        // all microphones, however much each is amplified.
+        let energy = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>();
+        let together = energy(&mut first.iter().zip(&second).map(|(a, b)| a + b));
+        let heard = energy(&mut samples.iter().copied());
+        assert!(together <= 1.0001 * heard, "{name}: {together} of {heard}");
+    }
+}
+
 #[test]
 fn the_demo_has_a_room() {
     let desk = Desk::new();
