@@ -405,7 +405,7 @@ impl<'m, T: Real> Inference<'m, T> {
         self.visit_states::<false>(&mut visit);
     }
 
-    /// The same; the compiler knows whether latents are maximal causes.
+    /// The same. `MAXIMAL`: the caller knows that latents are maximal causes, so that firmware links neither tables nor fixed point for it.
     fn visit_states<const MAXIMAL: bool>(&mut self, visit: &mut dyn FnMut(&[u16], T)) {
         let (model, memory, state) = (self.model.get(), &mut self.memory, self.state.get_mut());
         if !FLOATS || state.latents.is_empty() || GIBBS && matches!(self.engine, Engine::Gibbs(_)) {
