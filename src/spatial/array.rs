@@ -9,95 +9,99 @@
 //! C_s is that of the state without its lowest source, plus (1 - eps) R of this source. With l(s_h) = eps + (1 - eps) s_h, the sums over
 //! states are one over all and one over those with h on.
 
+#![allow(clippy::needless_range_loop)] // rows and columns of small matrices
+
 use super::bin::{
-    Bin, Complex, Constants, MOST_SOURCES, MOST_STATES, Posterior, Prior, conj, minus, square, times,
+    Bin, Complex, Constants, Found, MOST_MICROPHONES, MOST_SOURCES, MOST_STATES, Posterior, Prior, conj,
+    minus, square, times,
 };
 use crate::numeric::math::Real;
-use crate::numeric::slices::span;
+use crate::numeric::slices::copy;
 
+/// y or what is as long.
+type Row<T> = [Complex<T>; MOST_MICROPHONES];
 /// A Hermitian matrix or a Cholesky factor: entries on and below the diagonal.
-type Lower<T, const D: usize> = [[Complex<T>; D]; D];
+type Lower<T> = [Row<T>; MOST_MICROPHONES];
 
 /// A state, or a sum over states: w_s and w_s P_s y.
 #[derive(Clone, Copy)]
-struct State<T, const D: usize> {
+struct State<T> {
     weight: T,
-    part: [Complex<T>; D],
+    part: Row<T>,
 }
 
-/// R_h = F F^H of source h.
-#[inline(never)]
-fn covariance<T: Real, const D: usize>(bin: &Bin<'_, T>, source: usize) -> Lower<T, D> {
-    let mut factor = [[[T::ZERO; 2]; D]; D];
-    let mut numbers = span(bin.factors, source * D * D, D * D).iter();
-    let mut next = || numbers.next().copied().unwrap_or(T::ZERO);
-    each!(i in 0 1 2 3 => {
-        if i < D {
-            each!(j in 0 1 2 => {
-                if j < i {
-                    factor[i][j] = [next(), next()];
-                }
-            });
-            factor[i][i] = [next(), T::ZERO];
-        }
-    });
-    let mut product = [[[T::ZERO; 2]; D]; D];
-    each!(i in 0 1 2 3 => {
-        if i < D {
-            each!(j in 0 1 2 => {
-                if j < i {
-                    let mut sum = [factor[i][j][0] * factor[j][j][0], factor[i][j][1] * factor[j][j][0]];
-                    each!(k in 0 1 2 => {
-                        if k < j {
-                            let [re, im] = times(factor[i][k], conj(factor[j][k]));
-                            sum = [sum[0] + re, sum[1] + im];
-                        }
-                    });
-                    product[i][j] = sum;
-                }
-            });
-            let mut sum = factor[i][i][0] * factor[i][i][0];
-            each!(k in 0 1 2 => {
-                if k < i {
-                    sum += square(factor[i][k]);
-                }
-            });
-            product[i][i] = [sum, T::ZERO];
-        }
-    });
-    product
-}
-
-/// Calls `visit` with the number of every state, its w_s, w_s P_s y and q_s of y scaled to length 1; returns R_h[m, :] of all sources.
 #[inline(always)]
-fn walk<T: Real, const D: usize>(
+fn scaled<T: Real>([re, im]: Complex<T>, scale: T) -> Complex<T> {
+    [re * scale, im * scale]
+}
+
+#[inline(always)]
+fn plus<T: Real>([a, b]: Complex<T>, [c, d]: Complex<T>) -> Complex<T> {
+    [a + c, b + d]
+}
+
+/// Of all sources and states; no bin reads what the one before it left here.
+pub(super) struct Table<T> {
+    /// F_h, then (1 - eps) R_h = (1 - eps) F_h F_h^H.
+    covariances: [Lower<T>; MOST_SOURCES],
+    /// C of the last state without its lowest 0, 1, ... sources, at last of none, all without the floor.
+    partial: [Lower<T>; MOST_SOURCES + 1],
+    /// R_h[m, :].
+    rows: [Row<T>; MOST_SOURCES],
+}
+
+impl<T: Real> Table<T> {
+    pub fn new() -> Self {
+        let none = [[T::ZERO; 2]; MOST_MICROPHONES];
+        let empty = [none; MOST_MICROPHONES];
+        Self {
+            covariances: [empty; MOST_SOURCES],
+            partial: [empty; MOST_SOURCES + 1],
+            rows: [none; MOST_SOURCES],
+        }
+    }
+}
+
+/// Calls `visit` with the number of every state, its w_s, w_s P_s y and q_s of y scaled to length 1.
+#[inline(always)]
+fn walk<T: Real>(
     bin: &Bin<'_, T>,
     constants: &Constants<T>,
     prior: &Prior<T>,
-    y: &[Complex<T>; D],
-    mut visit: impl FnMut(usize, &State<T, D>, T),
-) -> [[Complex<T>; D]; MOST_SOURCES] {
+    y: &[Complex<T>],
+    table: &mut Table<T>,
+    mut visit: impl FnMut(usize, &State<T>, T),
+) {
+    let (dims, m) = (y.len().min(MOST_MICROPHONES), constants.microphone);
     let on_level = T::ONE - constants.off_level;
-    // (1 - eps) R_h; C of the last state without its lowest 0, 1, ... sources, at last of none, all without the floor.
-    let mut covariances = [[[[T::ZERO; 2]; D]; D]; MOST_SOURCES];
-    let mut partial = [[[[T::ZERO; 2]; D]; D]; MOST_SOURCES + 1];
-    let mut rows = [[[T::ZERO; 2]; D]; MOST_SOURCES];
-    let [.., base] = &mut partial;
-    for (h, (row, kept)) in rows.iter_mut().zip(&mut covariances).enumerate().take(prior.sources) {
-        let r = covariance::<T, D>(bin, h);
-        for (j, entry) in row.iter_mut().enumerate() {
-            let m = constants.microphone.min(D - 1);
-            *entry = if j <= m { r[m][j] } else { conj(r[j][m]) };
+    let Table { covariances, partial, rows } = table;
+    let [.., base] = partial;
+    *base = [[[T::ZERO; 2]; MOST_MICROPHONES]; MOST_MICROPHONES];
+    let mut numbers = bin.factors.iter();
+    let mut next = || numbers.next().copied().unwrap_or(T::ZERO);
+    for (row, kept) in rows.iter_mut().zip(covariances.iter_mut()).take(prior.sources) {
+        for i in 0..dims {
+            for j in 0..i {
+                kept[i][j] = [next(), next()];
+            }
+            kept[i][i] = [next(), T::ZERO];
         }
-        each!(i in 0 1 2 3 => {
-            each!(j in 0 1 2 3 => {
-                if j <= i && i < D {
-                    let ([re, im], [sum_re, sum_im]) = (r[i][j], base[i][j]);
-                    base[i][j] = [sum_re + constants.off_level * re, sum_im + constants.off_level * im];
-                    kept[i][j] = [on_level * re, on_level * im];
+        // Entries of a product only need those of the factor that come before them.
+        for i in (0..dims).rev() {
+            for j in (0..i + 1).rev() {
+                let mut r = scaled(kept[i][j], kept[j][j][0]);
+                for k in 0..j {
+                    r = plus(r, times(kept[i][k], conj(kept[j][k])));
                 }
-            });
-        });
+                if i == m {
+                    row[j] = r;
+                } else if j == m {
+                    row[i] = conj(r);
+                }
+                base[i][j] = plus(base[i][j], scaled(r, constants.off_level));
+                kept[i][j] = scaled(r, on_level);
+            }
+        }
     }
     let mut shares = [prior.some; MOST_STATES];
     for s in 0..1usize << prior.sources.min(MOST_SOURCES) {
@@ -107,146 +111,110 @@ fn walk<T: Real, const D: usize>(
             let rest = s & (s - 1);
             let from = ((rest | 1 << MOST_SOURCES).trailing_zeros() as usize).min(MOST_SOURCES);
             at = (s.trailing_zeros() as usize).min(MOST_SOURCES - 1);
-            each!(i in 0 1 2 3 => {
-                each!(j in 0 1 2 3 => {
-                    if j <= i && i < D {
-                        let ([re, im], added) = (partial[from][i][j], covariances[at][i][j]);
-                        partial[at][i][j] = [re + added[0], im + added[1]];
-                    }
-                });
-            });
-            let before = if rest == 0 { prior.some } else { shares[rest & 15] };
-            (share, floor) = (before * prior.odds[at], constants.floor);
+            for i in 0..dims {
+                for j in 0..=i {
+                    partial[at][i][j] = plus(partial[from][i][j], covariances[at][i][j]);
+                }
+            }
+            (share, floor) = (shares[rest & 15] * prior.odds[at], constants.floor);
             shares[s & 15] = share;
         }
         let (q, determinant, mut part) = solve(&partial[at], floor, y);
         let quadratic = q * prior.loudness;
         let mut power = determinant;
-        for _ in 0..D {
+        for _ in 0..dims {
             power *= quadratic;
         }
         let weight = share / power;
-        each!(j in 0 1 2 3 => {
-            if j < D {
-                part[j] = [weight * part[j][0], weight * part[j][1]];
-            }
-        });
+        part.iter_mut().for_each(|part| *part = scaled(*part, weight));
         visit(s, &State { weight, part }, quadratic);
     }
-    rows
 }
 
-pub(super) fn posterior<T: Real, const D: usize>(
+pub(super) fn posterior<T: Real>(
     bin: &Bin<'_, T>,
     constants: &Constants<T>,
     prior: &Prior<T>,
-    y: &[Complex<T>; D],
+    y: &[Complex<T>],
 ) -> Posterior<T> {
     let mut posterior = Posterior { weights: [T::ZERO; MOST_STATES], quadratics: [T::ZERO; MOST_STATES] };
-    walk(bin, constants, prior, y, |s, state, quadratic| {
+    walk(bin, constants, prior, y, &mut Table::new(), |s, state, quadratic| {
         (posterior.weights[s & 15], posterior.quadratics[s & 15]) = (state.weight, quadratic);
     });
     posterior
 }
 
-#[inline(always)]
-pub(super) fn infer<T: Real, const D: usize>(
+#[inline(never)]
+pub(super) fn infer<T: Real>(
     bin: &Bin<'_, T>,
     constants: &Constants<T>,
     prior: &Prior<T>,
-    y: &[Complex<T>; D],
-    activities: &mut [T; MOST_SOURCES],
-    images: &mut [Complex<T>; MOST_SOURCES],
+    y: &[Complex<T>],
+    found: &mut Found<T>,
 ) -> bool {
-    let nothing = State { weight: T::ZERO, part: [[T::ZERO; 2]; D] };
-    // Sums over all states, and over those with h on.
-    let (mut all, mut on) = (nothing, [nothing; MOST_SOURCES]);
-    let rows = walk(bin, constants, prior, y, |s, state, _| {
-        add(&mut all, state);
-        for (h, on) in on.iter_mut().enumerate() {
-            if s >> h & 1 == 1 {
-                add(on, state);
+    let Found { activities, images, array: table, .. } = found;
+    // Sums over states with h on, at last over all.
+    let mut sums = [State { weight: T::ZERO, part: [[T::ZERO; 2]; MOST_MICROPHONES] }; MOST_SOURCES + 1];
+    walk(bin, constants, prior, y, table, |s, state, _| {
+        for (h, sum) in sums.iter_mut().enumerate() {
+            if (s | 1 << MOST_SOURCES) >> h & 1 == 1 {
+                sum.weight += state.weight;
+                sum.part.iter_mut().zip(state.part).for_each(|(sum, part)| *sum = plus(*sum, part));
             }
         }
     });
+    let [on @ .., all] = &sums;
     if !(all.weight > T::ZERO && all.weight.is_finite()) {
         return false;
     }
     let (share, off_level) = (T::ONE / all.weight, constants.off_level);
     let on_level = T::ONE - off_level;
-    let found = activities.iter_mut().zip(images).zip(on.iter().zip(&rows));
+    let found = activities.iter_mut().zip(images).zip(on.iter().zip(&table.rows));
     for ((activity, image_of), (on, row)) in found.take(prior.sources) {
         *activity = on.weight * share;
         let mut image = [T::ZERO; 2];
-        each!(j in 0 1 2 3 => {
-            if j < D {
-                let part = |k: usize| off_level * all.part[j][k] + on_level * on.part[j][k];
-                let [re, im] = times(row[j], [part(0), part(1)]);
-                image = [image[0] + re, image[1] + im];
-            }
-        });
-        *image_of = [image[0] * share, image[1] * share];
+        for ((&row, &all), &on) in row.iter().zip(&all.part).zip(&on.part).take(y.len()) {
+            image = plus(image, times(row, plus(scaled(all, off_level), scaled(on, on_level))));
+        }
+        *image_of = scaled(image, share);
     }
     true
 }
 
-#[inline(always)]
-fn add<T: Real, const D: usize>(sum: &mut State<T, D>, term: &State<T, D>) {
-    sum.weight += term.weight;
-    each!(j in 0 1 2 3 => {
-        if j < D {
-            sum.part[j] = [sum.part[j][0] + term.part[j][0], sum.part[j][1] + term.part[j][1]];
-        }
-    });
-}
-
 /// y^H C^-1 y, det C and C^-1 y, with the floor added to the diagonal of C.
-#[inline(never)]
-fn solve<T: Real, const D: usize>(c: &Lower<T, D>, floor: T, y: &[Complex<T>; D]) -> (T, T, [Complex<T>; D]) {
-    let (mut c, mut u) = (*c, *y);
-    each!(i in 0 1 2 3 => {
-        if i < D {
-            c[i][i][0] += floor;
-        }
-    });
-    let mut inverse = [T::ZERO; D];
+fn solve<T: Real>(c: &Lower<T>, floor: T, y: &[Complex<T>]) -> (T, T, Row<T>) {
+    let dims = y.len().min(MOST_MICROPHONES);
+    let (mut c, mut u) = (*c, [[T::ZERO; 2]; MOST_MICROPHONES]);
+    copy(&mut u, y);
+    for i in 0..dims {
+        c[i][i][0] += floor;
+    }
+    let mut inverse = [T::ZERO; MOST_MICROPHONES];
     let (mut q, mut determinant) = (T::ZERO, T::ONE);
-    each!(j in 0 1 2 3 => {
-        if j < D {
-            // C is at least its floor; rounding may take that away from a matrix that is nearly singular.
-            let d = c[j][j][0].max(T::from_f64(1e-6));
-            determinant *= d;
-            inverse[j] = T::ONE / d;
-            q += square(u[j]) * inverse[j];
-            // Column j of L, and what it takes off the rest.
-            each!(i in 1 2 3 => {
-                if i > j && i < D {
-                    let l = [c[i][j][0] * inverse[j], c[i][j][1] * inverse[j]];
-                    u[i] = minus(u[i], times(l, u[j]));
-                    each!(k in 1 2 => {
-                        if k > j && k < i {
-                            c[i][k] = minus(c[i][k], times(l, conj(c[k][j])));
-                        }
-                    });
-                    c[i][i][0] -= square(l) * d;
-                }
-            });
-            each!(i in 1 2 3 => {
-                if i > j && i < D {
-                    c[i][j] = [c[i][j][0] * inverse[j], c[i][j][1] * inverse[j]];
-                }
-            });
+    for j in 0..dims {
+        // C is at least its floor; rounding may take that away from a matrix that is nearly singular.
+        let d = c[j][j][0].max(T::from_f64(1e-6));
+        determinant *= d;
+        inverse[j] = T::ONE / d;
+        q += square(u[j]) * inverse[j];
+        // Column j of L, and what it takes off the rest.
+        for i in j + 1..dims {
+            let l = scaled(c[i][j], inverse[j]);
+            u[i] = minus(u[i], times(l, u[j]));
+            for k in j + 1..i {
+                c[i][k] = minus(c[i][k], times(l, conj(c[k][j])));
+            }
+            c[i][i][0] -= square(l) * d;
         }
-    });
-    each!(i in 3 2 1 0 => {
-        if i < D {
-            u[i] = [u[i][0] * inverse[i], u[i][1] * inverse[i]];
-            each!(k in 1 2 3 => {
-                if k > i && k < D {
-                    u[i] = minus(u[i], times(conj(c[k][i]), u[k]));
-                }
-            });
+        for i in j + 1..dims {
+            c[i][j] = scaled(c[i][j], inverse[j]);
         }
-    });
+    }
+    for i in (0..dims).rev() {
+        u[i] = scaled(u[i], inverse[i]);
+        for k in i + 1..dims {
+            u[i] = minus(u[i], times(conj(c[k][i]), u[k]));
+        }
+    }
     (q, determinant, u)
 }

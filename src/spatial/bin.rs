@@ -5,6 +5,7 @@
 use super::{array, pair};
 use crate::counts::Count;
 use crate::numeric::math::Real;
+use crate::numeric::slices::copy;
 
 /// Most sources, H.
 pub const MOST_SOURCES: usize = 4;
@@ -49,6 +50,23 @@ pub struct Posterior<T> {
     pub weights: [T; MOST_STATES],
     /// q_s = y^H C_s^-1 y of y scaled to length 1.
     pub quadratics: [T; MOST_STATES],
+}
+
+/// What is found in a bin, and memory for it; one serves any number of bins.
+pub struct Found<T> {
+    /// Probability that a source is on, 0 behind the last.
+    pub activities: [T; MOST_SOURCES],
+    /// x_h.
+    pub images: [Complex<T>; MOST_SOURCES],
+    pub(super) pair: pair::Table<T>,
+    pub(super) array: array::Table<T>,
+}
+
+impl<T: Real> Default for Found<T> {
+    fn default() -> Self {
+        let (activities, images) = ([T::ZERO; MOST_SOURCES], [[T::ZERO; 2]; MOST_SOURCES]);
+        Self { activities, images, pair: pair::Table::new(), array: array::Table::new() }
+    }
 }
 
 /// What there is before the microphones are heard.
@@ -97,23 +115,18 @@ pub(super) fn square<T: Real>([a, b]: Complex<T>) -> T {
 
 impl<T: Real> Bin<'_, T> {
     #[inline(always)]
-    fn heard<const D: usize>(
-        &self,
-        constants: &Constants<T>,
-        y: &[Complex<T>; D],
-        expected: &[T; MOST_SOURCES],
-    ) -> Heard<T> {
-        let sources = self.activity.len().min(MOST_SOURCES);
+    fn heard(&self, constants: &Constants<T>, y: &[Complex<T>], expected: &[T; MOST_SOURCES]) -> Heard<T> {
+        let (dims, sources) = (y.len(), self.activity.len().min(MOST_SOURCES));
         let states = 1 << sources;
-        if D == 2 {
+        if dims == 2 {
             Count::PairBins.add(1);
             Count::PairSources.add(sources);
             Count::PairStates.add(states);
         } else {
             Count::SpatialBins.add(1);
-            Count::SpatialSources.add(sources * D * D);
+            Count::SpatialSources.add(sources * dims * dims);
             Count::SpatialStates.add(states);
-            Count::SpatialMacs.add(states * (D * (D + 1) * (D + 5) / 6));
+            Count::SpatialMacs.add(states * (dims * (dims + 1) * (dims + 5) / 6));
         }
         let mut energy = T::ZERO;
         for &y in y {
@@ -133,67 +146,42 @@ impl<T: Real> Bin<'_, T> {
         Heard::Sound(Prior { sources, loudness: T::ONE / energy, some, odds })
     }
 
-    /// Infers a bin of H sources. `expected` are abar_h of the frame before; `activities` are set to those of this frame, `images` to
-    /// x_h. Silence has no images, and activities are those expected before anything is heard, m_h. False where numbers are too
-    /// large; then both are as in silence.
+    /// Infers a bin of two to four microphones; `expected` are abar_h of the frame before. Silence has no images, and activities are those
+    /// expected before anything is heard, m_h. False where numbers are too large; then both are as in silence.
     #[inline(always)]
-    pub fn infer<const D: usize>(
+    pub fn infer(
         &self,
         constants: &Constants<T>,
-        y: &[Complex<T>; D],
+        y: &[Complex<T>],
         expected: &[T; MOST_SOURCES],
-        activities: &mut [T; MOST_SOURCES],
-        images: &mut [Complex<T>; MOST_SOURCES],
-    ) -> bool {
-        match self.activity.len() {
-            1 => self.infer_of::<D, 1>(constants, y, expected, activities, images),
-            2 => self.infer_of::<D, 2>(constants, y, expected, activities, images),
-            3 => self.infer_of::<D, 3>(constants, y, expected, activities, images),
-            _ => self.infer_of::<D, 4>(constants, y, expected, activities, images),
-        }
-    }
-
-    /// The same for so many sources.
-    #[inline(always)]
-    pub(super) fn infer_of<const D: usize, const H: usize>(
-        &self,
-        constants: &Constants<T>,
-        y: &[Complex<T>; D],
-        expected: &[T; MOST_SOURCES],
-        activities: &mut [T; MOST_SOURCES],
-        images: &mut [Complex<T>; MOST_SOURCES],
+        found: &mut Found<T>,
     ) -> bool {
         let heard = self.heard(constants, y, expected);
         if let Heard::Sound(prior) = &heard {
-            let is_done = match y.first_chunk() {
-                Some(pair) if D == 2 => pair::infer::<T, H>(self, constants, prior, pair, activities, images),
-                _ => array::infer(self, constants, prior, y, activities, images),
+            let is_done = match y.as_array() {
+                Some(pair) => pair::infer(self, constants, prior, pair, found),
+                None => array::infer(self, constants, prior, y, found),
             };
             if is_done {
                 return true;
             }
         }
-        activities.iter_mut().zip(self.activity).for_each(|(activity, &mean)| *activity = mean);
-        *images = [[T::ZERO; 2]; MOST_SOURCES];
+        copy(&mut found.activities, self.activity);
+        found.images = [[T::ZERO; 2]; MOST_SOURCES];
         matches!(heard, Heard::Silence)
     }
 
     /// The posterior over all states; nothing in silence and where numbers are too large.
-    pub fn posterior<const D: usize>(
+    pub fn posterior(
         &self,
         constants: &Constants<T>,
-        y: &[Complex<T>; D],
+        y: &[Complex<T>],
         expected: &[T; MOST_SOURCES],
     ) -> Option<Posterior<T>> {
         let Heard::Sound(prior) = self.heard(constants, y, expected) else { return None };
-        let Posterior { mut weights, quadratics } = match y.first_chunk() {
-            Some(pair) if D == 2 => match prior.sources {
-                1 => pair::posterior::<T, 1>(self, constants, &prior, pair),
-                2 => pair::posterior::<T, 2>(self, constants, &prior, pair),
-                3 => pair::posterior::<T, 3>(self, constants, &prior, pair),
-                _ => pair::posterior::<T, 4>(self, constants, &prior, pair),
-            },
-            _ => array::posterior(self, constants, &prior, y),
+        let Posterior { mut weights, quadratics } = match y.as_array() {
+            Some(pair) => pair::posterior(self, constants, &prior, pair),
+            None => array::posterior(self, constants, &prior, y),
         };
         let mut total = T::ZERO;
         weights.iter().for_each(|&weight| total += weight);

@@ -29,19 +29,6 @@
 //! Work, every K samples: D + H real transforms of L samples, and for each of the L/2 + 1 bins 2^H states, each a division and some 10
 //! multiply-adds for D = 2, a factorisation of D x D for more. Memory: [`SpatialStream::memory_len`].
 
-#![allow(clippy::absurd_extreme_comparisons)] // indices of loops that are written out
-
-/// A loop written out, its index a constant: firmware is built for size, and numbers in arrays would live in memory.
-macro_rules! each {
-    ($index:ident in $($number:literal)* => $body:block) => {
-        $({
-            #[allow(non_upper_case_globals)]
-            const $index: usize = $number;
-            $body
-        })*
-    };
-}
-
 mod array;
 mod bin;
 mod model;
@@ -51,6 +38,6 @@ mod stream;
 mod tests;
 
 pub use crate::stream::frames::stream_bytes;
-pub use bin::{Bin, Complex, Constants, MOST_MICROPHONES, MOST_SOURCES, MOST_STATES, Posterior};
+pub use bin::{Bin, Complex, Constants, Found, MOST_MICROPHONES, MOST_SOURCES, MOST_STATES, Posterior};
 pub use model::{SpatialModel, record_len};
 pub use stream::SpatialStream;

@@ -7,7 +7,7 @@ use crate::blob::framed::{Framed, Head, is_of, range};
 use crate::blob::groups::Groups;
 use crate::counts::Count;
 use crate::error::{BlobError, ModelError};
-use crate::numeric::slices::{copy, span, span_mut};
+use crate::numeric::slices::{at, copy, span, span_mut};
 
 /// Numbers of a bin, at most.
 pub(super) const LONGEST_RECORD: usize =
@@ -24,6 +24,12 @@ enum Records<'a> {
     Float(&'a [f32]),
     /// Little-endian integers of 16 bits.
     Integer(&'a [u8]),
+}
+
+fn decode(numbers: &mut [f32], integers: &[[u8; 2]], scale: f32) {
+    for (number, &integer) in numbers.iter_mut().zip(integers) {
+        *number = f32::from(i16::from_le_bytes(integer)) * scale;
+    }
 }
 
 /// A checked model of sources on spaced microphones; borrowed from the blob.
@@ -124,34 +130,22 @@ impl<'a> SpatialModel<'a> {
         Ok(())
     }
 
-    /// The parameters of a bin, in place or decoded to `buffer`.
-    #[inline(always)]
-    pub(super) fn bin<'b>(&self, index: usize, buffer: &'b mut [f32; LONGEST_RECORD]) -> Bin<'b, f32>
-    where
-        'a: 'b,
-    {
+    /// The parameters of a bin, decoded to `buffer`.
+    pub(super) fn bin<'b>(&self, index: usize, buffer: &'b mut [f32; LONGEST_RECORD]) -> Bin<'b, f32> {
         let len = record_len(self.microphones, self.sources);
         let factors = len - 1 - self.sources;
-        let record: &'b [f32] = match self.records {
-            Records::Float(numbers) => span(numbers, index * len, len),
+        match self.records {
+            Records::Float(numbers) => copy(buffer, span(numbers, index * len, len)),
             Records::Integer(bytes) => {
                 Count::SpatialDecoded.add(len);
-                let (integers, _) = span(bytes, 2 * index * len, 2 * len).as_chunks();
-                let decode = |numbers: &mut [f32], integers: &[[u8; 2]], scale: f32| {
-                    for (number, &integer) in numbers.iter_mut().zip(integers) {
-                        *number = f32::from(i16::from_le_bytes(integer)) * scale;
-                    }
-                };
-                let (first, rest) = integers.split_at_checked(factors).unwrap_or_default();
-                decode(buffer, first, self.scale);
+                let integers = span(bytes, 2 * index * len, 2 * len).as_chunks().0;
+                decode(buffer, integers, self.scale);
+                let rest = span(integers, factors, 1 + self.sources);
                 decode(span_mut(buffer, factors, rest.len()), rest, 1.0 / 32768.0);
-                span(buffer, 0, len)
             }
-        };
-        let mut silence = [0.0];
-        copy(&mut silence, span(record, factors, 1));
-        let [silence] = silence;
-        Bin { factors: span(record, 0, factors), silence, activity: span(record, factors + 1, self.sources) }
+        }
+        let (factors, rest) = buffer.split_at_checked(factors).unwrap_or_default();
+        Bin { factors, silence: at(rest, 0), activity: span(rest, 1, self.sources) }
     }
 
     /// D.

@@ -19,11 +19,13 @@
 //!
 //! All of these are sums of squares: nothing cancels where R is nearly singular, and one division per state is enough.
 
+#![allow(clippy::needless_range_loop)] // a source has an index in several arrays
+
 use super::bin::{
-    Bin, Complex, Constants, MOST_SOURCES, MOST_STATES, Posterior, Prior, conj, minus, square, times,
+    Bin, Complex, Constants, Found, MOST_SOURCES, MOST_STATES, Posterior, Prior, conj, minus, square, times,
 };
 use crate::numeric::math::Real;
-use crate::numeric::slices::row;
+use crate::numeric::slices::{set, span, span_mut};
 
 /// A source: its factor, and what it adds to all states.
 #[derive(Clone, Copy)]
@@ -38,6 +40,8 @@ struct Source<T> {
     /// det R_h and tr R_h.
     determinant: T,
     trace: T,
+    /// Sum of D_hk over other sources.
+    crossed: T,
 }
 
 /// A state.
@@ -49,11 +53,16 @@ struct State<T> {
     quadratic: T,
     /// det C_s.
     determinant: T,
+    /// w_s.
+    weight: T,
 }
 
-struct Table<T> {
+/// Of all sources and states; no bin reads what the one before it left here.
+pub(super) struct Table<T> {
     sources: [Source<T>; MOST_SOURCES],
     states: [State<T>; MOST_STATES],
+    /// D_hk (1 - eps)^2 for h < k; then M_hk.
+    pairs: [[T; MOST_SOURCES]; MOST_SOURCES],
 }
 
 impl<T: Real> Source<T> {
@@ -73,6 +82,7 @@ impl<T: Real> Source<T> {
             quadratic: (square(kappa) + c_square * near) * loudness,
             determinant: a * a * c_square,
             trace: a * a + square(b) + c_square,
+            crossed: T::ZERO,
         }
     }
 
@@ -86,181 +96,174 @@ impl<T: Real> Source<T> {
     }
 }
 
-/// g_s, Q_s and det C_s of all states of H sources.
-#[inline(always)]
-fn table<T: Real, const H: usize>(
-    bin: &Bin<'_, T>,
-    constants: &Constants<T>,
-    prior: &Prior<T>,
-    y: &[Complex<T>; 2],
-) -> Table<T> {
-    let (eps, floor) = (constants.off_level, constants.floor);
-    let on = T::ONE - eps;
-    let near = square(y[0]);
-    let zero = Source::new([T::ZERO; 4], &[[T::ZERO; 2]; 2], T::ZERO, T::ZERO);
-    let mut sources = [zero; MOST_SOURCES];
-    let (mut quadratic, mut determinant, mut trace) = (T::ZERO, T::ZERO, T::ZERO);
-    let (factors, _) = bin.factors.as_chunks::<4>();
-    each!(h in 0 1 2 3 => {
-        if h < H {
-            sources[h] = Source::new(row(factors, h), y, near, prior.loudness);
-            quadratic += sources[h].quadratic;
-            determinant += sources[h].determinant;
-            trace += sources[h].trace;
+impl<T: Real> Table<T> {
+    pub fn new() -> Self {
+        let (zero, b) = (T::ZERO, [T::ZERO; 2]);
+        let adjugate = [b; 2];
+        let source = Source {
+            a: zero,
+            b,
+            c: zero,
+            adjugate,
+            quadratic: zero,
+            determinant: zero,
+            trace: zero,
+            crossed: zero,
+        };
+        let state = State { share: T::ZERO, quadratic: T::ZERO, determinant: T::ZERO, weight: T::ZERO };
+        let pairs = [[T::ZERO; MOST_SOURCES]; MOST_SOURCES];
+        Self { sources: [source; MOST_SOURCES], states: [state; MOST_STATES], pairs }
+    }
+
+    /// g_s, Q_s, det C_s and w_s of all states; returns the sums of w and of g.
+    #[inline(always)]
+    fn fill(
+        &mut self,
+        bin: &Bin<'_, T>,
+        constants: &Constants<T>,
+        prior: &Prior<T>,
+        y: &[Complex<T>; 2],
+    ) -> (T, T) {
+        let (eps, floor, near) = (constants.off_level, constants.floor, square(y[0]));
+        let (on, count) = (T::ONE - eps, prior.sources.min(MOST_SOURCES));
+        let Self { sources, pairs, .. } = self;
+        let (mut quadratic, mut determinant, mut trace) = (T::ZERO, T::ZERO, T::ZERO);
+        for (source, &factor) in sources.iter_mut().zip(bin.factors.as_chunks().0) {
+            *source = Source::new(factor, y, near, prior.loudness);
+            quadratic += source.quadratic;
+            determinant += source.determinant;
+            trace += source.trace;
         }
-    });
-    // D_hk, and their sums over k.
-    let mut crossed = [[T::ZERO; MOST_SOURCES]; MOST_SOURCES];
-    let mut sums = [T::ZERO; MOST_SOURCES];
-    each!(h in 1 2 3 => {
-        each!(k in 0 1 2 => {
-            if k < h && h < H {
+        for h in 1..count {
+            for k in 0..h {
                 let cross = sources[h].crossed(&sources[k]);
                 determinant += cross;
-                sums[h] += cross;
-                sums[k] += cross;
-                crossed[h][k] = on * on * cross;
-                crossed[k][h] = crossed[h][k];
+                sources[h].crossed += cross;
+                sources[k].crossed += cross;
+                pairs[k][h] = on * on * cross;
             }
-        });
-    });
-    // With l = eps + (1 - eps) s: what all states have, then what the lowest source of a state adds to the rest of it.
-    let none = State { share: T::ZERO, quadratic: T::ZERO, determinant: T::ZERO };
-    let mut states = [none; MOST_STATES];
-    let least = eps * eps * determinant;
-    let mut alone = [none; MOST_SOURCES];
-    each!(h in 0 1 2 3 => {
-        if h < H {
-            let Source { quadratic, determinant, trace, .. } = sources[h];
-            let determinant = (T::ONE + eps) * determinant + eps * sums[h] + floor * trace;
-            alone[h] = State { share: prior.odds[h], quadratic: on * quadratic, determinant: on * determinant };
         }
-    });
-    states[0] = State {
-        share: prior.some,
-        quadratic: eps * quadratic + floor,
-        determinant: least + floor * (eps * trace + floor),
-    };
-    each!(s in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
-        const LOWEST: usize = s.trailing_zeros() as usize;
-        const REST: usize = s & (s - 1);
-        if s < 1 << H {
-            let (rest, added) = (states[REST], alone[LOWEST]);
-            let mut determinant = rest.determinant + added.determinant;
-            each!(k in 1 2 3 => {
-                if REST >> k & 1 == 1 {
-                    determinant += crossed[LOWEST][k];
+        // With l = eps + (1 - eps) s: what all states have, then what the lowest source of a state adds to the rest of it.
+        let least = eps * eps * determinant;
+        let first = |share, floor| State {
+            share,
+            quadratic: eps * quadratic + floor,
+            determinant: least + floor * (eps * trace + floor),
+            weight: T::ZERO,
+        };
+        let states = span_mut(&mut self.states, 0, 1 << count);
+        set(states, 0, first(prior.some, floor));
+        for h in (0..count).rev() {
+            let Source { quadratic, determinant, trace, crossed, .. } = sources[h];
+            let determinant = on * ((T::ONE + eps) * determinant + eps * crossed + floor * trace);
+            let (mut rest, step) = (0, 2 << h);
+            while let Some(&others) = states.get(rest) {
+                if let Some(state) = states.get_mut(rest | 1 << h) {
+                    state.share = others.share * prior.odds[h];
+                    state.quadratic = others.quadratic + on * quadratic;
+                    state.determinant = others.determinant + determinant;
                 }
-            });
-            let quadratic = rest.quadratic + added.quadratic;
-            states[s] = State { share: rest.share * added.share, quadratic, determinant };
+                rest += step;
+            }
+            for k in h + 1..count {
+                let both = 1 << h | 1 << k;
+                let mut s = both;
+                while let Some(state) = states.get_mut(s) {
+                    state.determinant += pairs[h][k];
+                    s = (s + step) | both;
+                }
+            }
         }
-    });
-    states[0] = State {
-        share: bin.silence,
-        quadratic: eps * quadratic + T::ONE,
-        determinant: least + (eps * trace + T::ONE),
-    };
-    each!(s in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
-        if s < 1 << H {
-            let inverse = T::ONE / states[s].quadratic;
-            states[s].share *= inverse * inverse;
+        set(states, 0, first(bin.silence, T::ONE));
+        let mut sums = (T::ZERO, T::ZERO);
+        for state in states {
+            let inverse = T::ONE / state.quadratic;
+            state.share *= inverse * inverse;
+            state.weight = state.share * state.determinant;
+            sums = (sums.0 + state.weight, sums.1 + state.share);
         }
-    });
-    Table { sources, states }
+        sums
+    }
 }
 
-pub(super) fn posterior<T: Real, const H: usize>(
+/// Sums of w and of g over all states in which the sources of `on` are on.
+#[inline(always)]
+fn sum<T: Real>(states: &[State<T>], on: usize) -> (T, T) {
+    let (mut weight, mut share, mut s) = (T::ZERO, T::ZERO, on);
+    while let Some(state) = states.get(s) {
+        weight += state.weight;
+        share += state.share;
+        s = (s + 1) | on;
+    }
+    (weight, share)
+}
+
+pub(super) fn posterior<T: Real>(
     bin: &Bin<'_, T>,
     constants: &Constants<T>,
     prior: &Prior<T>,
     y: &[Complex<T>; 2],
 ) -> Posterior<T> {
-    let Table { states, .. } = table::<T, H>(bin, constants, prior, y);
+    let mut table = Table::new();
+    table.fill(bin, constants, prior, y);
     let mut posterior = Posterior { weights: [T::ZERO; MOST_STATES], quadratics: [T::ZERO; MOST_STATES] };
     let Posterior { weights, quadratics } = &mut posterior;
-    for ((state, weight), q) in states.iter().zip(weights).zip(quadratics).take(1 << H) {
-        *weight = state.share * state.determinant;
+    for ((state, weight), q) in table.states.iter().zip(weights).zip(quadratics).take(1 << prior.sources) {
+        *weight = state.weight;
         *q = state.quadratic / state.determinant;
     }
     posterior
 }
 
-#[inline(always)]
-pub(super) fn infer<T: Real, const H: usize>(
+#[inline(never)]
+pub(super) fn infer<T: Real>(
     bin: &Bin<'_, T>,
     constants: &Constants<T>,
     prior: &Prior<T>,
     y: &[Complex<T>; 2],
-    activities: &mut [T; MOST_SOURCES],
-    images: &mut [Complex<T>; MOST_SOURCES],
+    found: &mut Found<T>,
 ) -> bool {
-    let Table { sources, states } = table::<T, H>(bin, constants, prior, y);
-    let eps = constants.off_level;
-    let on = T::ONE - eps;
-    // Sums of w and g over all states, over those with h on, and of g over those with h and k on.
-    let silent = states[0].share;
-    let (mut total, mut all) = (T::ZERO, T::ZERO);
-    let (mut active, mut single) = ([T::ZERO; MOST_SOURCES], [T::ZERO; MOST_SOURCES]);
-    let mut both = [[T::ZERO; MOST_SOURCES]; MOST_SOURCES];
-    each!(s in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
-        if s < 1 << H {
-            let State { share, determinant, .. } = states[s];
-            let weight = share * determinant;
-            total += weight;
-            all += share;
-            each!(h in 0 1 2 3 => {
-                if s >> h & 1 == 1 {
-                    active[h] += weight;
-                    single[h] += share;
-                    each!(k in 0 1 2 => {
-                        if k < h && s >> k & 1 == 1 {
-                            both[h][k] += share;
-                        }
-                    });
-                }
-            });
-        }
-    });
-    if !(total > T::ZERO && total.is_finite()) {
+    let Found { activities, images, pair: table, .. } = found;
+    let (total, all) = table.fill(bin, constants, prior, y);
+    let (eps, count) = (constants.off_level, prior.sources.min(MOST_SOURCES));
+    let (on, mut single) = (T::ONE - eps, [T::ZERO; MOST_SOURCES]);
+    let Table { sources, states, pairs } = table;
+    let states = span(states, 0, 1 << count);
+    let (normal, least) = (T::ONE / total, eps * eps * all);
+    // Where there is no weight, or an infinite one.
+    if !(total > T::ZERO && normal > T::ZERO) {
         return false;
     }
-    let normal = T::ONE / total;
-    let least = eps * eps * all;
-    each!(h in 0 1 2 3 => {
-        if h < H {
-            activities[h] = active[h] * normal;
-            let n = constants.floor * (eps * (all - silent) + on * single[h]) + eps * silent;
-            let mut v = [[n * y[0][0], n * y[0][1]], [n * y[1][0], n * y[1][1]]];
-            each!(k in 0 1 2 3 => {
-                if k < H {
-                    let weight = match h == k {
-                        true => least + (T::ONE - eps * eps) * single[h],
-                        false => {
-                            let both = if h > k { both[h][k] } else { both[k][h] };
-                            least + on * (eps * (single[h] + single[k]) + on * both)
-                        }
-                    };
-                    let [[p, q], [r, t]] = sources[k].adjugate;
-                    v = [
-                        [v[0][0] + weight * p, v[0][1] + weight * q],
-                        [v[1][0] + weight * r, v[1][1] + weight * t],
-                    ];
-                }
-            });
-            // R_h[m, :] v = F[m, :] F^H v.
-            let Source { a, b, c, .. } = sources[h];
-            let turned = times(conj(b), v[1]);
-            let sum = [a * v[0][0] + turned[0], a * v[0][1] + turned[1]];
-            let image = match constants.microphone {
-                0 => [a * sum[0], a * sum[1]],
-                _ => {
-                    let near = times(b, sum);
-                    [near[0] + c * c * v[1][0], near[1] + c * c * v[1][1]]
-                }
-            };
-            images[h] = [image[0] * normal, image[1] * normal];
+    for h in 0..count {
+        let (weight, share) = sum(states, 1 << h);
+        (activities[h], single[h]) = (weight * normal, share);
+        pairs[h][h] = least + (T::ONE - eps * eps) * share;
+        for k in 0..h {
+            let (_, both) = sum(states, 1 << h | 1 << k);
+            let weight = least + on * (eps * (share + single[k]) + on * both);
+            (pairs[h][k], pairs[k][h]) = (weight, weight);
         }
-    });
+    }
+    let silent = states.first().map_or(T::ZERO, |state| state.share);
+    for h in 0..count {
+        let n = constants.floor * (eps * (all - silent) + on * single[h]) + eps * silent;
+        let mut v = [[n * y[0][0], n * y[0][1]], [n * y[1][0], n * y[1][1]]];
+        for (source, &weight) in sources.iter().zip(&pairs[h]).take(count) {
+            let [[p, q], [r, t]] = source.adjugate;
+            v = [[v[0][0] + weight * p, v[0][1] + weight * q], [v[1][0] + weight * r, v[1][1] + weight * t]];
+        }
+        // R_h[m, :] v = F[m, :] F^H v.
+        let Source { a, b, c, .. } = sources[h];
+        let turned = times(conj(b), v[1]);
+        let sum = [a * v[0][0] + turned[0], a * v[0][1] + turned[1]];
+        let image = match constants.microphone {
+            0 => [a * sum[0], a * sum[1]],
+            _ => {
+                let near = times(b, sum);
+                [near[0] + c * c * v[1][0], near[1] + c * c * v[1][1]]
+            }
+        };
+        images[h] = [image[0] * normal, image[1] * normal];
+    }
     true
 }

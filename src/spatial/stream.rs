@@ -1,10 +1,9 @@
 //! Samples of all microphones in, one signal for each source out.
-#![allow(clippy::needless_range_loop)] // a source has an index in several arrays
 
-use super::bin::{Complex, MOST_SOURCES};
+use super::bin::{Complex, Found, MOST_MICROPHONES, MOST_SOURCES};
 use super::model::{LONGEST_RECORD, SpatialModel};
 use crate::blob::groups::Groups;
-use crate::numeric::slices::{copy, row, set, span, span_mut};
+use crate::numeric::slices::{copy, row, set, span};
 use crate::stream::frames::{FrameModel, FrameStream, Pieces};
 use crate::stream::rings::Extent;
 use crate::stream::stft::Stft;
@@ -79,16 +78,7 @@ impl<'m> FrameModel<'m> for SpatialModel<'m> {
         for (ring, spectrum) in input.chunks_exact(length).zip(spectra) {
             stft.forward(ring, oldest, spectrum);
         }
-        // Code for each number of microphones, and of sources on two.
-        let infer = match (self.microphones(), self.sources()) {
-            (2, 1) => bins_of::<2, 1>,
-            (2, 2) => bins_of::<2, 2>,
-            (2, 3) => bins_of::<2, 3>,
-            (2, _) => bins_of::<2, 4>,
-            (3, _) => bins_of::<3, MOST_SOURCES>,
-            _ => bins_of::<4, MOST_SOURCES>,
-        };
-        let is_whole = infer(self, work.spectra, work.activities);
+        let is_whole = infer_bins(self, work.spectra, work.activities);
         let spectra = work.spectra.chunks_exact_mut(bins);
         for (ring, spectrum) in output.chunks_exact_mut(length).zip(spectra) {
             stft.inverse(spectrum, self.hop(), ring, oldest);
@@ -97,39 +87,33 @@ impl<'m> FrameModel<'m> for SpatialModel<'m> {
     }
 }
 
-/// All bins, in order, of D microphones and H sources, at most H for D > 2. abar_h is the mean over three bins of the frame before;
-/// those at the ends count twice.
+/// All bins, in order. abar_h is the mean over three bins of the frame before; those at the ends count twice.
 #[inline(never)]
-fn bins_of<const D: usize, const H: usize>(
-    model: &SpatialModel<'_>,
-    spectra: &mut [Complex<f32>],
-    activities: &mut [f32],
-) -> bool {
-    let sources = if D == 2 { H } else { model.sources().min(H) };
-    let (bins, constants) = (model.bins(), model.constants());
-    let mut buffer = [0.0; LONGEST_RECORD];
-    // Of the bins below, here and above, as they were in the frame before.
-    let mut here = [0.0; H];
-    copy(&mut here, span(activities, 0, sources));
-    let mut below = here;
-    let mut is_whole = true;
+fn infer_bins(model: &SpatialModel<'_>, spectra: &mut [Complex<f32>], activities: &mut [f32]) -> bool {
+    let (sources, bins, constants) = (model.sources(), model.bins(), model.constants());
+    let (mut buffer, mut found) = ([0.0; LONGEST_RECORD], Found::default());
+    let (mut y, mut expected) = ([[0.0; 2]; MOST_MICROPHONES], [0.0; MOST_SOURCES]);
+    // Of the bin below, as they were in the frame before.
+    let mut below = [0.0; MOST_SOURCES];
+    copy(&mut below, span(activities, 0, sources));
+    let (mut rest, mut is_whole) = (activities, true);
     for index in 0..bins {
         let parameters = model.bin(index, &mut buffer);
-        let mut above = here;
-        copy(&mut above, span(activities, (index + 1) * sources, sources));
-        let mut expected = [0.0; MOST_SOURCES];
-        for h in 0..sources.min(H) {
-            expected[h & 3] = (below[h] + here[h] + above[h]) * (1.0 / 3.0);
+        let Some((here, above)) = rest.split_at_mut_checked(sources) else { break };
+        let next = if above.is_empty() { &*here } else { &*above };
+        for (((expected, below), &here), &above) in expected.iter_mut().zip(&mut below).zip(&*here).zip(next)
+        {
+            *expected = (*below + here + above) * (1.0 / 3.0);
+            *below = here;
         }
-        (below, here) = (here, above);
-        let mut y = [[0.0; 2]; D];
-        for (channel, y) in y.iter_mut().enumerate() {
+        for (channel, y) in y.iter_mut().enumerate().take(model.microphones()) {
             *y = row(spectra, channel * bins + index);
         }
-        let (mut activity, mut images) = ([0.0; MOST_SOURCES], [[0.0; 2]; MOST_SOURCES]);
-        is_whole &= parameters.infer_of::<D, H>(&constants, &y, &expected, &mut activity, &mut images);
-        copy(span_mut(activities, index * sources, sources), &activity);
-        for (h, image) in images.iter().enumerate().take(sources) {
+        let y = span(&y, 0, model.microphones());
+        is_whole &= parameters.infer(&constants, y, &expected, &mut found);
+        copy(here, &found.activities);
+        rest = above;
+        for (h, image) in found.images.iter().enumerate().take(sources) {
             set(spectra, h * bins + index, *image);
         }
     }

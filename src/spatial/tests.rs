@@ -147,15 +147,15 @@ fn compare<T: Real, const D: usize>(tolerance: f64) {
             floor: T::from_f64(constants.floor),
             microphone: constants.microphone,
         };
-        let (mut found, mut parts) = ([T::ZERO; MOST_SOURCES], [[T::ZERO; 2]; MOST_SOURCES]);
+        let mut found = Found::default();
         let (y, expected) = (y.map(|y| y.map(T::from_f64)), expected.map(T::from_f64));
-        assert!(bin.infer(&constants, &y, &expected, &mut found, &mut parts));
+        assert!(bin.infer(&constants, &y, &expected, &mut found));
         let size = y.iter().flatten().map(|x| x.to_f64().abs()).fold(0.0, f64::max);
         for h in 0..h {
-            let off = (found[h].to_f64() - exact.activities[h]).abs();
+            let off = (found.activities[h].to_f64() - exact.activities[h]).abs();
             assert!(off < tolerance, "{D} microphones, {trial}: activity {h} off by {off}");
             for k in 0..2 {
-                let off = (parts[h][k].to_f64() - exact.images[h][k]).abs() / size;
+                let off = (found.images[h][k].to_f64() - exact.images[h][k]).abs() / size;
                 assert!(off < tolerance, "{D} microphones, {trial}: image {h} off by {off}");
             }
         }
@@ -221,10 +221,10 @@ fn extremes<const D: usize>() {
         for exponent in [-44, -30, 0, 30, 44] {
             let scale = f32::power_of_two(exponent);
             let scaled = y.map(|y| y.map(|y| y * scale));
-            let (mut found, mut images) = ([0.0; MOST_SOURCES], [[0.0; 2]; MOST_SOURCES]);
-            assert!(bin.infer(&constants, &scaled, &expected, &mut found, &mut images), "{D} {trial}");
-            let found = found.map(f32::to_bits);
-            let images = images.map(|x| x.map(|x| x / scale));
+            let mut found = Found::default();
+            assert!(bin.infer(&constants, &scaled, &expected, &mut found), "{D} {trial}");
+            let images = found.images.map(|x| x.map(|x| x / scale));
+            let found = found.activities.map(f32::to_bits);
             assert!(images.iter().flatten().all(|x| x.is_finite()), "{D} {trial}: {images:?}");
             assert!(found.iter().all(|&a| (0.0..1.0001).contains(&f32::from_bits(a))), "{D} {trial}");
             assert_eq!(*before.get_or_insert((found, images)), (found, images), "{D} {trial} {exponent}");
@@ -232,10 +232,10 @@ fn extremes<const D: usize>() {
         // Silence says nothing; what is too loud is an error.
         for (y, is_sound) in [(1e-20, true), (0.0, true), (1e16, false), (f32::MAX, false), (f32::NAN, false)]
         {
-            let (mut found, mut images) = ([7.0; MOST_SOURCES], [[7.0; 2]; MOST_SOURCES]);
-            let y = [[y; 2]; D];
-            assert_eq!(bin.infer(&constants, &y, &expected, &mut found, &mut images), is_sound);
-            assert_eq!((&found[..h], images), (&activity[..], [[0.0; 2]; MOST_SOURCES]));
+            let (mut found, y) = (Found::default(), [[y; 2]; D]);
+            (found.activities, found.images) = ([7.0; MOST_SOURCES], [[7.0; 2]; MOST_SOURCES]);
+            assert_eq!(bin.infer(&constants, &y, &expected, &mut found), is_sound);
+            assert_eq!((&found.activities[..h], found.images), (&activity[..], [[0.0; 2]; MOST_SOURCES]));
             assert!(bin.posterior(&constants, &y, &expected).is_none());
         }
     }
