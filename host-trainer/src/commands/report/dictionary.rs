@@ -124,15 +124,18 @@ fn plane(told: &Description, shown: &[usize]) -> String {
         }
     }
     let title = format!("the {} mixing directions in the plane of both dimensions", shown.len());
-    let faint =
-        if cells(told).signed { format!("<path class=\"faint\" d=\"{back}\"/>") } else { String::new() };
+    let has_slab = parameters.kind.kind().has_slab();
+    let faint = if has_slab { format!("<path class=\"faint\" d=\"{back}\"/>") } else { String::new() };
     let html = format!(
         "<div class=\"plane\"><svg role=\"img\" aria-label=\"{title}\" viewBox=\"-{SIDE} -{SIDE} {0} {0}\"><title>{title}</title>\n\
          <path class=\"rule\" d=\"M-{SIDE} 0H{SIDE}M0 -{SIDE}V{SIDE}\"/>{faint}<path class=\"one\" d=\"{front}\"/>\n{labels}</svg></div>\n",
         2.0 * SIDE
     );
-    let caption = "Every latent is a direction: how strongly it shows in the first dimension (across) and in the second (up), \
-                   as long as it is strong when on. Where latents can have strengths of both signs, data lie along the dotted part as well. \
-                   Directions that lie close together are hard to tell apart.";
-    figure(&html, caption)
+    let dotted =
+        if has_slab { " Strengths have both signs, so data lie along the dotted part as well." } else { "" };
+    let caption = format!(
+        "Every latent is a direction: how strongly it shows in the first dimension (across) and in the second (up), \
+         as long as it is strong when on.{dotted} Directions that lie close together are hard to tell apart."
+    );
+    figure(&html, &caption)
 }

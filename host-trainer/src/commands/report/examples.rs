@@ -166,7 +166,8 @@ fn labels(path: &Path, dims: usize, is_recording: bool) -> Vec<String> {
     if is_recording {
         return (1..=dims).map(|channel| format!("channel {channel}")).collect();
     }
-    let numbered = || (1..=dims).map(|number| format!("dim {number}")).collect();
+    // As NumPy counts.
+    let numbered = || (0..dims).map(|number| format!("dim {number}")).collect();
     if !matches!(ending(path).as_deref(), Some("csv" | "tsv")) {
         return numbered();
     }

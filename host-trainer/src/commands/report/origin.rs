@@ -154,9 +154,19 @@ fn setting(value: &Value) -> String {
     }
 }
 
+/// The same text with flags that are not broken across lines.
+fn flags(html: &str) -> String {
+    let word = |word: &str| match word.starts_with("--") {
+        true => format!("<span class=\"flag\">{word}</span>"),
+        false => word.to_owned(),
+    };
+    html.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 fn warnings(told: &Description) -> String {
     let shown = told.warnings.iter().take(MOST_WARNINGS);
-    let mut html: String = shown.map(|text| note(format_args!("Warning: {}", escaped(text)))).collect();
+    let mut html: String =
+        shown.map(|text| note(format_args!("Warning: {}", flags(&escaped(text))))).collect();
     if told.warnings.len() > MOST_WARNINGS {
         let rest = told.warnings.len() - MOST_WARNINGS;
         html += &hint(format_args!("{} more warnings are in the description.", count(rest as u64)));

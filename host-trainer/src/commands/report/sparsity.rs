@@ -20,6 +20,13 @@ pub(super) fn mean_on(told: &Description) -> f64 {
 pub(super) fn html(told: &Description) -> String {
     let prior = &told.parameters.prior;
     let on = mean_on(told);
+    if told.parameters.kind.kind().is_mixture() {
+        let lead = paragraph(format_args!(
+            "Exactly one of {} components is on in every sample.",
+            count(prior.len() as u64)
+        ));
+        return section("sparsity", "Sparsity", &(lead + &usage(told)));
+    }
     let lead = paragraph(format_args!(
         "Of {} latents, {} are on at a time on average ({} of them).",
         count(prior.len() as u64),

@@ -17,6 +17,11 @@ pub(super) fn html(told: &Description) -> String {
 /// Mean and standard deviation of the slab.
 fn strength(told: &Description) -> String {
     let parameters = &told.parameters;
+    if parameters.kind.kind().is_mixture() {
+        return paragraph(
+            "A component has no strength: its column is the mean of the samples that it makes.",
+        );
+    }
     if !parameters.kind.kind().has_slab() {
         return paragraph(
             "Latents are on or off; a latent that is on has strength one, and its column is what it adds.",

@@ -40,12 +40,14 @@ pub(super) fn html(told: &Description) -> String {
     plot.dots(&per_point[per_point.len() - 1..]);
     let (first, last) = (per_point[0].1, per_point[per_point.len() - 1].1);
     let steps = per_point.len() - 1;
-    let title = format!("free energy over {steps} iterations, from {} to {}", number(first), number(last));
+    let title =
+        format!("free energy by iteration, {steps} in all, from {} to {}", number(first), number(last));
     let mut caption = format!(
-        "The free energy is a lower bound on ln p(data), the higher the better. It ends at {} {} after {} iterations",
+        "The free energy is a lower bound on ln p(data), the higher the better. It ends at {} {} after {} iteration{}",
         fixed(last, 4),
         unit(told),
-        count(steps as u64)
+        count(steps as u64),
+        if steps == 1 { "" } else { "s" }
     );
     if let [.., before, end] = per_point[..]
         && cold < per_point.len() - 1
