@@ -1,5 +1,7 @@
 //! The factored E-step against its definition, and against exact inference where latents are independent.
 
+mod common;
+
 use spikelet::rng::Rng;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, SelectionName};
@@ -171,22 +173,6 @@ fn threads_and_interruptions_do_not_show() {
     let mut rng = Rng::new(6);
     let truth = model(&mut rng, 5, 6, NoiseCov::Shared(0.04));
     let points = data(&mut rng, &truth, 5000);
-    let run = |threads: usize, stop_at: usize| {
-        let mut points = Points::new(points.clone(), 5);
-        let settings = Settings { iterations: 8, ..settings(NoiseForm::Shared) };
-        let mut state = State::new(settings, &mut points).unwrap();
-        let stop = |state: &State| match state.current.history.len() == stop_at {
-            true => Ok(Next::Stop),
-            false => Ok(Next::Continue),
-        };
-        if !state.run(&mut points, threads, stop).unwrap() {
-            let text = serde_json::to_string(&state).unwrap();
-            state = serde_json::from_str(&text).unwrap();
-            state.run(&mut points, threads, |_| Ok(Next::Continue)).unwrap();
-        }
-        state.model()
-    };
-    let first = run(1, usize::MAX);
-    assert_eq!(first, run(3, usize::MAX));
-    assert_eq!(first, run(2, 5));
+    let settings = Settings { iterations: 8, ..settings(NoiseForm::Shared) };
+    common::threads_and_interruptions_do_not_show(&settings, &points, 5, 5);
 }

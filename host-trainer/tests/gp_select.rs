@@ -1,5 +1,7 @@
 //! Learned selection: the E-step on given latents against the ordinary one, runs, and the command.
 
+mod common;
+
 use spikelet::rng::Rng;
 use spikelet::{Engine, Gibbs, Kind};
 use spikelet_trainer::gp::KernelName;
@@ -186,22 +188,6 @@ fn latents_that_are_on_come_to_be_selected() {
 
 #[test]
 fn threads_and_interruptions_do_not_show() {
-    let run = |threads: usize, stop_at: usize| {
-        let mut points = Points::new(bars(300, 2).0, 16);
-        let settings = Settings { iterations: 12, ..learning(KernelName::Sum) };
-        let mut state = State::new(settings, &mut points).unwrap();
-        let stop = |state: &State| match state.current.history.len() == stop_at {
-            true => Ok(Next::Stop),
-            false => Ok(Next::Continue),
-        };
-        if !state.run(&mut points, threads, stop).unwrap() {
-            let text = serde_json::to_string(&state).unwrap();
-            state = serde_json::from_str(&text).unwrap();
-            state.run(&mut points, threads, |_| Ok(Next::Continue)).unwrap();
-        }
-        state.model()
-    };
-    let first = run(1, usize::MAX);
-    assert_eq!(first, run(3, usize::MAX));
-    assert_eq!(first, run(2, 7));
+    let settings = Settings { iterations: 12, ..learning(KernelName::Sum) };
+    common::threads_and_interruptions_do_not_show(&settings, &bars(300, 2).0, 16, 7);
 }
