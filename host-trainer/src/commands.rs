@@ -33,20 +33,28 @@ mod separate;
 mod source_text;
 mod streaming;
 mod train;
+mod usage;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 const EXAMPLE: &str = "\
-Example, from a dictionary W (D x H) to firmware:
-  spikelet import --model gsc --w W.npy --sigma2 0.01 --out model.spk
-  spikelet infer model.spk recording.wav --out-dir results
-  spikelet inspect model.spk
+Examples: see it work, and ask what suits a recording of yours
+  spikelet demo
+  spikelet advise mixture.wav --core m4f --clock 168MHz
+
+From a recording of several microphones to firmware
+  spikelet train --model gsc --latents 3 mixture.wav --out model.spk
+  spikelet separate model.spk mixture.wav --out-dir sources
+  spikelet report model.json --data mixture.wav --out report.html
+  spikelet inspect model.spk --core m4f --clock 168MHz
   spikelet export model.spk --format c --out model.h
 
-Or see it work first:
-  spikelet demo
+From a dictionary W (D x H) that is there already
+  spikelet import --model gsc --w W.npy --sigma2 0.01 --out model.spk
+  spikelet infer model.spk points.npy --out-dir results
 
+Channels, microphones, lines and columns of tables are counted from 1; points, dimensions and latents of arrays from 0, as in NumPy and C.
 Exit status: 0 done, 1 failed while running, 2 bad usage or input, 130 interrupted.";
 
 /// Which sources are on, and how strong, for every sample: models for microcontrollers, made and run on a desktop.
@@ -96,12 +104,19 @@ impl Command {
 
 /// Runs the command that the arguments of the process name.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed = with_negative_numbers(Cli::command()).try_get_matches();
+    let cli = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version come this way too, with status 0. A closed pipe is no reason to fail.
+            let command = std::env::args().nth(1);
+            let is_known = |name: &String| Cli::command().find_subcommand(name).is_some();
+            if let Some(error) = usage::explain(&error, command.filter(is_known).as_deref()) {
+                output::say(format_args!("error: {error}"));
+                return ExitCode::from(error.exit_code());
+            }
+            // Help and version come this way too. A closed pipe is no reason to fail.
             let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            return ExitCode::SUCCESS;
         }
     };
     match cli.command.run() {
@@ -111,4 +126,13 @@ pub fn main() -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// Flags that take `-1` as their value, to refuse it with a reason, instead of as a flag that does not exist.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let flags = |arg: clap::Arg| match arg.is_positional() || !arg.get_action().takes_values() {
+        true => arg,
+        false => arg.allow_negative_numbers(true),
+    };
+    command.mut_subcommands(|command| command.mut_args(flags))
 }

@@ -68,7 +68,9 @@ impl Staged {
             fill(device, write).map_err(fail)?;
             return Ok(Self { target, temporary: None });
         }
-        let (temporary, file) = create_beside(&target).map_err(fail)?;
+        let folder = target.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        let (temporary, file) =
+            create_beside(&target).map_err(|cause| refused_beside(path, folder, &cause))?;
         let staged = Self { target, temporary: Some(temporary) };
         if let Some(metadata) = existing {
             file.set_permissions(metadata.permissions()).map_err(fail)?;
@@ -105,7 +107,13 @@ pub fn check_target(path: impl AsRef<Path>) -> Result<()> {
     if existing.is_none() {
         let folder = target.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
         match fs::metadata(folder) {
-            Ok(metadata) if metadata.is_dir() => {}
+            // Some folders cannot be written to although nothing about them says so.
+            Ok(metadata) if metadata.is_dir() => {
+                let (temporary, file) =
+                    create_beside(&target).map_err(|cause| refused_beside(path, folder, &cause))?;
+                drop(file);
+                let _ = fs::remove_file(temporary);
+            }
             Ok(_) => return Err(Error::writing(path, &io::ErrorKind::NotADirectory.into())),
             Err(cause) => return Err(Error::writing(path, &cause)),
         }
@@ -143,6 +151,9 @@ pub fn create_dir(path: impl AsRef<Path>) -> Result<()> {
         Err(cause) if cause.kind() == io::ErrorKind::NotADirectory => {
             Err(Error::input("part of the path is a file", path.display(), "name another folder"))
         }
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            Err(Error::input("no folder can be made here", path.display(), "name another place"))
+        }
         Err(cause) => Err(Error::writing(path, &cause)),
     }
 }
@@ -169,6 +180,15 @@ fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
             Err(cause) => return Err(cause),
         }
     }
+}
+
+/// No file can be made in the folder of `path`.
+fn refused_beside(path: &Path, folder: &Path, cause: &io::Error) -> Error {
+    // What the system says of /proc.
+    if cause.kind() == io::ErrorKind::NotFound && folder.is_dir() {
+        return Error::input("no files can be made in this folder", path.display(), "name another place");
+    }
+    Error::writing(path, cause)
 }
 
 /// What follows the last dot of a name, in small letters.

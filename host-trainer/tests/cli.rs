@@ -24,6 +24,10 @@ mod pictures;
 mod quantize;
 #[path = "cli/refused.rs"]
 mod refused;
+#[path = "cli/refused_files.rs"]
+mod refused_files;
+#[path = "cli/refused_lines.rs"]
+mod refused_lines;
 #[path = "cli/report.rs"]
 mod report;
 #[path = "cli/sampling.rs"]

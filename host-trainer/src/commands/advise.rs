@@ -1,14 +1,18 @@
 //! `spikelet advise`: which model to train on some data for some device, what it will cost, and the commands.
 
 mod choose;
+mod clusters;
 mod fit;
 mod look;
 mod rooms;
+mod spectra;
+mod whole;
 mod words;
 
 use super::demo::step;
 use super::output::print;
 use super::processor::{clock, core};
+use crate::parameters::ModelKind;
 use crate::predict::Core;
 use crate::prepare::StatesName;
 use crate::{Error, Result};
@@ -22,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// Say which model to train on some data for some device, and what it will cost there
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Looks at the data (channels, rate, band, delays between microphones, sign, directions that stand out) and at the target, and says
+Looks at the data (channels, rate, band, delays between microphones, sign, directions and clusters that stand out) and at the target, and says
 which model, front end, number of latents, states and encoding to use, and why. Cost is predicted from measurements, as by
 `spikelet inspect`, for a model of the same shape; quality is that of the experiments on data of this kind. Where nothing fits the
 target, what comes closest is shown. The commands are printed; --train runs them.
@@ -30,7 +34,8 @@ target, what comes closest is shown. The commands are printed; --train runs them
 Examples:
   spikelet advise mixture.wav
   spikelet advise mixture.wav --core m4f --clock 168MHz --ram 64K --flash 256K --latency 20ms
-  spikelet advise mixture.wav --sources 3 --core m7 --clock 480MHz --train --out voices.spk")]
+  spikelet advise mixture.wav --sources 3 --core m7 --clock 480MHz --train --out voices.spk
+  spikelet advise points.npy --model gmm --sources 8 --core m0")]
 pub(super) struct Advise {
     /// .wav, .npy, .npz, .csv or .png
     #[arg(value_name = "DATA")]
@@ -53,6 +58,9 @@ pub(super) struct Advise {
     /// How many sources there are [default: as many as directions stand out in the data]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     sources: Option<u16>,
+    /// The kind of model, for tables and arrays, if you know it: gsc, bsc, nmf, mca or gmm [default: what the data look like]
+    #[arg(long, value_enum, value_name = "KIND", hide_possible_values = true)]
+    model: Option<ModelKind>,
     /// Run the commands
     #[arg(long)]
     train: bool,
@@ -64,6 +72,7 @@ pub(super) struct Advise {
 impl Advise {
     pub fn run(self) -> Result<()> {
         let look = Look::at(&self.data)?;
+        self.check_model(&look)?;
         let limits = Limits { clock: self.clock, ram: self.ram, flash: self.flash, latency: self.latency };
         let sources = self.sources.map(usize::from);
         let mut text = words::data(&look, &self.data, sources) + &words::target(self.core, &limits);
@@ -73,25 +82,47 @@ impl Advise {
                 let latents = sources.unwrap_or(found);
                 check_room(channels, latents, &self.data)?;
                 let (choice, cost) = rooms::best([channels, latents], rate, self.core, &limits)?;
-                text += &words::spatial(&choice, self.sources.is_some());
+                text += &whole::spatial(&choice, self.sources.is_some());
                 text += &match cost {
                     Some(cost) => words::cost(&cost, self.core, &limits),
-                    None => words::unknown_cost(self.core),
+                    None => whole::unknown_cost(self.core),
                 };
-                return self.finish(text + &words::spatial_quality(&choice), self.spatial_commands(&choice));
+                return self.finish(text + &whole::spatial_quality(&choice), self.spatial_commands(&choice));
             }
             Content::Mono { .. } => {
-                text += &words::one_channel();
+                let cost = spectra::cost(&self.data, self.core).ok();
+                text += &whole::one_channel(cost.as_ref(), self.core, &limits);
                 return self.finish(text, self.one_channel_commands());
             }
             _ => {}
         }
-        let choices = choices(&look, sources, &limits, self.has_float_unit());
+        let choices = choices(&look, self.model, sources, &limits, self.has_float_unit());
         let (choice, cost) = best(&choices, self.core, &limits)?;
-        text += &words::choice(&look, &choice, self.sources.is_some());
+        text += &words::choice(&look, &choice, self.sources.is_some(), self.has_float_unit());
         text += &words::cost(&cost, self.core, &limits);
         text += &words::quality(&look, &choice);
         self.finish(text, self.commands(&look, &choice))
+    }
+
+    /// Refuses a kind that the data or this command have no use for.
+    fn check_model(&self, look: &Look) -> Result<()> {
+        let Some(kind) = self.model else { return Ok(()) };
+        let place = format!("--model {}", kind.name());
+        match look.content {
+            Content::Points { .. } if kind == ModelKind::Ssmca => {
+                let what = "what a sampled model takes depends on how it is sampled";
+                Err(Error::input(what, place, "train one, and see `spikelet inspect --sweeps`"))
+            }
+            Content::Points { negative: true, .. } if kind.kind().is_non_negative() => {
+                let what = format!("{} has no negative numbers, and the data has", kind.name());
+                Err(Error::input(what, place, "give magnitudes, or choose gsc, bsc or gmm"))
+            }
+            Content::Points { .. } => Ok(()),
+            _ => {
+                let what = "recordings and pictures say themselves which kind of model they need";
+                Err(Error::input(what, place, "leave it out"))
+            }
+        }
     }
 
     fn has_float_unit(&self) -> bool {
@@ -117,7 +148,8 @@ impl Advise {
 
     /// To be run with a recording of every source, and what comes then.
     fn one_channel_commands(&self) -> Vec<Vec<String>> {
-        let mut train = words_of("train --model mca --latents 64 --transform spectrum");
+        let mut train =
+            words_of(&format!("train --model mca --latents {} --transform spectrum", spectra::LATENTS));
         train.extend([self.data.display().to_string(), "--out".into(), self.out.display().to_string()]);
         vec![train]
     }

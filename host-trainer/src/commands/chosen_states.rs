@@ -28,6 +28,11 @@ impl ChosenStates {
         if *self == Self::default() {
             return Ok(model);
         }
+        if model.shape.kind.is_mixture() && *self != (Self { selected: self.selected, ..Self::default() }) {
+            let what = "exactly one component of a mixture is on";
+            let place = "--states, --expansions and --max-active";
+            return Err(Error::input(what, place, "leave them out for a model of kind gmm"));
+        }
         let own = match model.shape.states {
             States::Adaptive { expansions } => usize::from(expansions),
             States::Subsets | States::Table => Options::EXPANSIONS,

@@ -147,6 +147,7 @@ In main.c:
   #include \"spikelet.h\"
   #include \"model.h\"
   static MODEL_ALIGNED unsigned char memory[MODEL_STREAM_SIZE];
+  static spk_stream *stream;
   spk_stream_init(memory, sizeof memory, model_blob, sizeof model_blob, &stream); /* once */
   spk_stream_process_i16(stream, microphones, sources, samples);                  /* every block */
 Is it fast enough? The same under QEMU, block by block:

@@ -73,7 +73,7 @@ impl Denoise {
             return self.channel(model);
         }
         if self.keep.is_some() || self.reduction.is_some() {
-            let advice = "leave them away, or use a model of --transform spectrum";
+            let advice = "leave them out, or use a model of --transform spectrum";
             return Err(Error::input("this model has no sources by name", "--keep and --reduction", advice));
         }
         let blob = file.blob()?;

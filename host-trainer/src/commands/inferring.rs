@@ -20,6 +20,10 @@ pub(super) struct Inferring {
 impl Inferring {
     /// The model as it was asked for, and its engine.
     pub fn of<'a>(&self, model: Model<'a, f32>) -> Result<(Model<'a, f32>, Engine)> {
+        if model.shape.kind.is_mixture() && self.sampling.is_chosen(&model) {
+            // Refused, before its states are made those of a sampler.
+            self.sampling.checked(&model, None)?;
+        }
         let model = match self.sampling.is_chosen(&model) {
             // The states that chains look at before they start are those of the model.
             true if self.sampling.lists_states() => {

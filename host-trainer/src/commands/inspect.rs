@@ -3,6 +3,8 @@
 mod room;
 mod spectral;
 
+pub(super) use spectral::m4f_instructions;
+
 use super::model_file::{ModelFile, arena_bytes, names};
 use super::output::{print, printable};
 use super::processor::{Cores, Load, OnCore, Processor};
@@ -263,8 +265,12 @@ impl<'a> Facts<'a> {
             && self.selected <= 10
             && self.selection == "singleton"
             && self.state_source == "subsets";
-        let note = could_be_fixed
-            .then(|| ("no float unit", "spikelet quantize --fixed-point takes far less there".into()));
+        let note = could_be_fixed.then(|| {
+            (
+                "no float unit",
+                "on a core without one, spikelet quantize --encoding i16 --fixed-point takes far less".into(),
+            )
+        });
         rows.into_iter()
             .chain(cores)
             .chain(note)

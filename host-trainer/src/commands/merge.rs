@@ -13,6 +13,7 @@ use crate::prepare::{GramName, Options, check_truncation, states_of};
 use crate::spectral::{Encoding, Parts};
 use crate::{Error, Result};
 use spikelet::frame::Frame;
+use spikelet::groups::LONGEST_NAME;
 use spikelet::{Shape, SpectralModel};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -84,8 +85,18 @@ impl Merge {
     pub fn run(self) -> Result<()> {
         files::check_target(&self.out)?;
         refuse_overwriting(&self.out, &self.models)?;
-        let names = self.names()?;
         let files = self.models.iter().map(|path| ModelFile::read(path)).collect::<Result<Vec<_>>>()?;
+        for (file, path) in files.iter().zip(&self.models) {
+            if file.room()?.is_some() {
+                let what = "a spatial model has all sources of its room already";
+                return Err(Error::input(
+                    what,
+                    path.display(),
+                    "train one on a recording in which all are heard",
+                ));
+            }
+        }
+        let names = self.names()?;
         if files.iter().any(|file| SpectralModel::is_one(file.raw())) {
             return self.merge_spectral(&files, names);
         }
@@ -117,7 +128,7 @@ impl Merge {
     fn merge_spectral(&self, files: &[ModelFile], names: Vec<String>) -> Result<()> {
         if self.selected.is_some() || self.max_active.is_some() {
             let what = "exactly one latent of each source is on: there is nothing to choose";
-            return Err(Error::input(what, "--selected and --max-active", "leave them away"));
+            return Err(Error::input(what, "--selected and --max-active", "leave them out"));
         }
         let mut parts: Vec<Parts> = Vec::new();
         for (file, path) in files.iter().zip(&self.models) {
@@ -137,13 +148,16 @@ impl Merge {
             }
             parts.push(part);
         }
-        let sizes: Vec<String> =
-            parts.iter().zip(&names).map(|(part, name)| format!("{name} {}", part.prior.len())).collect();
+        let sizes: Vec<String> = parts
+            .iter()
+            .zip(&names)
+            .map(|(part, name)| format!("{name} ({})", counted(part.prior.len(), "latent")))
+            .collect();
         let provenance = format!("spikelet {} merge of {}", env!("CARGO_PKG_VERSION"), names.join(", "));
         let merged = Parts::merge(&parts, names)?;
         let bytes = merged.bytes(self.encoding.into(), &provenance)?;
         files::write_atomically(&self.out, |writer| writer.write_all(&bytes))?;
-        print(&format!("{}: {} latents ({})\n", self.out.display(), merged.prior.len(), sizes.join(", ")))
+        print(&format!("{}: {}, by spectra\n", self.out.display(), sizes.join(", ")))
     }
 
     fn names(&self) -> Result<Vec<String>> {
@@ -155,6 +169,12 @@ impl Merge {
         if names.len() != self.models.len() {
             let what = format!("{} for {} models", counted(names.len(), "name"), self.models.len());
             return Err(Error::input(what, "--names", "give one for each, with commas between"));
+        }
+        if let Some(wrong) = names.iter().find(|name| name.is_empty() || name.len() > LONGEST_NAME) {
+            let what = format!("a source cannot be called '{}'", printable(wrong));
+            let advice =
+                format!("give names of 1 to {LONGEST_NAME} letters, with commas between and none at the end");
+            return Err(Error::input(what, "--names", advice));
         }
         if let Some(twice) =
             names.iter().enumerate().find_map(|(n, name)| names[..n].contains(name).then_some(name))

@@ -173,6 +173,10 @@ pub(super) fn same_dims(source: &Source, model: &Model<'_, f32>, name: &Path) ->
             format!("the recording has {}, the model is for {expected}", counted(found, "channel")),
             "give a recording of as many channels, or train on one like this",
         ),
+        None if source.points() == expected => (
+            format!("the array has {expected} rows of {found} numbers, the model {expected} dimensions"),
+            "transpose it, so that every point is a row: numpy.save(NAME, x.T)",
+        ),
         None => (
             format!("the points have {}, the model {expected}", counted(found, "dimension")),
             "give N points as N x D, and a model made for such data",

@@ -9,6 +9,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 pub(super) use progress::Progress;
 
@@ -46,9 +47,15 @@ pub(super) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A line on stderr about what may not be meant.
+/// A line on stderr about what may not be meant. It is said once, also where several parts of a command find it.
 pub(super) fn warn(text: impl std::fmt::Display) {
-    say(format_args!("warning: {text}"));
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let line = format!("warning: {text}");
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if !said.contains(&line) {
+        say(&line);
+        said.push(line);
+    }
 }
 
 /// A line on stderr about what was chosen for the user.

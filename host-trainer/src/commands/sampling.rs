@@ -106,6 +106,10 @@ impl Sampling {
             self.refuse_flags()?;
             return Ok(Engine::Truncated);
         }
+        if kind.is_mixture() {
+            let what = "the posterior of a mixture is exact, so nothing is drawn";
+            return Err(Error::input(what, "--engine gibbs", "leave it out for a model of kind gmm"));
+        }
         if model.has_full_slab() {
             let what = "slabs that depend on each other cannot be sampled one by one";
             return Err(Error::input(

@@ -90,6 +90,13 @@ impl Survey {
             let place = given.place();
             said.push(format!("{place}: all points are the same, so there is nothing to tell apart"));
         }
+        if dims == 1 && latents > 1 && given.are_rows {
+            said.push(
+                "every point is a single number, so several latents cannot be told apart: a signal in one channel is for a \
+                 .wav and --frame or --transform spectrum"
+                    .into(),
+            );
+        }
         if points < dims && given.are_rows {
             said.push(format!(
                 "{} of {}: points are rows, so transpose the array if it is channels x time",

@@ -69,6 +69,12 @@ impl Separate {
         write(&folder, &names, &separated, self.format)?;
         earlier.clear(&names, &inputs);
         Earlier::record(&self.out_dir, &names)?;
+        if separated.signals.iter().flatten().all(|&x| x == 0.0) {
+            warn(format_args!(
+                "{}: all sources are silent, as if the recording were",
+                self.mixture.display()
+            ));
+        }
         for (name, signal) in names.iter().zip(&separated.signals) {
             let clipped = self.format.clipped(signal);
             if clipped > 0 {
@@ -139,7 +145,8 @@ pub(super) fn truths(paths: &[PathBuf]) -> Result<Vec<Truth>> {
         let points = Points::read(path)?;
         for channel in 0..points.dims {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            let name = if points.dims == 1 { stem.into() } else { format!("{stem} {channel}") };
+            let name =
+                if points.dims == 1 { stem.into() } else { format!("{stem}, channel {}", channel + 1) };
             let samples = points.values.iter().skip(channel).step_by(points.dims).copied().collect();
             truths.push(Truth { name, samples });
         }

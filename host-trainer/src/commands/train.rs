@@ -272,7 +272,8 @@ impl Train {
     fn say_band(&self, points: &Points, frame: Option<&Frame>) {
         let Some(Frame { form: Form::Transform { bins, .. }, rate, .. }) = frame else { return };
         let used = points.used_bins();
-        if used >= *bins as usize {
+        // Of recordings of different rates none is known, and they have been warned of.
+        if used >= *bins as usize || *rate == 0 {
             return;
         }
         let hertz = used as f64 / f64::from(*bins) * f64::from(*rate) / 2.0;

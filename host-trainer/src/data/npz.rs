@@ -77,6 +77,7 @@ pub(super) fn open(archive: &Path, name: Option<&str>) -> Result<(Bytes, u64, u6
 }
 
 fn choose<'a>(entries: &'a [Entry], name: Option<&str>, archive: &Path) -> Result<&'a Entry> {
+    let name = name.filter(|name| !name.is_empty());
     let plain = |entry: &Entry| entry.name.strip_suffix(".npy").unwrap_or(&entry.name).to_owned();
     let arrays: Vec<&Entry> = entries.iter().filter(|entry| entry.name.ends_with(".npy")).collect();
     let mut names: Vec<String> = arrays.iter().take(LISTED).map(|entry| plain(entry)).collect();

@@ -85,8 +85,8 @@ fn other_data() {
         ("advise signed.npy --ram 64", "256 bytes or more"),
         ("advise signed.npy --flash much", "such as 65536, 64K or 1M"),
         ("advise signed.npy --latency 20", "a time needs its unit"),
-        ("advise signed.npy --sources 0", "not in 1..=1024"),
-        ("advise", "required"),
+        ("advise signed.npy --sources 0", "'0' is out of range: --sources <COUNT>: give 1 to 1024"),
+        ("advise", "this is missing: <DATA>"),
     ] {
         let said = desk.said(line, 2);
         assert!(said.contains(words), "{line}: {said}");

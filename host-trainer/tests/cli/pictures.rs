@@ -85,10 +85,11 @@ fn sizes_are_chosen_from_the_picture() {
         ["train", "noisy.png", "--out", "n.spk", "--iterations", "1", "--latents", "70", "--patch", "6x6"];
     assert!(!String::from_utf8(desk.run(&words).stderr).unwrap().contains("chosen"));
     // Other kinds are told what lacks.
+    desk.array("pixels.npy", &[2, 2], &[1.0, 2.0, 3.0, 4.0]);
     for (line, what) in [
         ("train --model nmf --latents 5 noisy.png --out n.spk", "for gsc only: --patch"),
-        ("train --model gsc clean.npy --out n.spk", "--latents"),
-        ("train --latents 3 clean.npy --out n.spk", "--model"),
+        ("train --model gsc pixels.npy --out n.spk", "--latents"),
+        ("train --latents 3 pixels.npy --out n.spk", "--model"),
     ] {
         let output = desk.run(&line.split_whitespace().collect::<Vec<_>>());
         let said = String::from_utf8(output.stderr).unwrap();

@@ -113,7 +113,7 @@ fn what_cannot_be_meant_is_refused() {
         ("merge low.spk fast.spk --out x.spk", "another rate"),
         ("merge low.spk other.spk --out x.spk", "train all with --transform spectrum"),
         ("merge low.spk low.spk --names a,a --out x.spk", "two sources are called a"),
-        ("merge low.spk low.spk --names a,b --selected 3 --out x.spk", "leave them away"),
+        ("merge low.spk low.spk --names a,b --selected 3 --out x.spk", "leave them out"),
         ("merge other.spk other.spk --names a,b --encoding i8 --out x.spk", "use `spikelet quantize`"),
         ("separate low.spk mix.wav --out-dir x", "one source only"),
         ("infer low.spk stereo.wav --out-dir x", "one channel"),

@@ -122,7 +122,7 @@ fn a_model_goes_on_from_its_parameters() {
         ("--from a.json two.npy --out n.spk", "points of 3 dimensions, the data has 2: a.json"),
         ("--from other.json Y.npy --out n.spk", "no description of a model"),
         ("--from missing.json Y.npy --out n.spk", "no such file: missing.json"),
-        ("--from a.json --init data Y.npy --out n.spk", "cannot be used with"),
+        ("--from a.json --init data Y.npy --out n.spk", "exclude each other"),
         ("Y.npy --out n.spk", "--model"),
     ] {
         desk.refused(&format!("train {line}"), words);

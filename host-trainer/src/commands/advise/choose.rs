@@ -14,6 +14,8 @@ const EXACT_UP_TO: usize = 10;
 const EXACT_MAXIMAL: usize = 6;
 /// Up to so many latents `train` takes the papers' states beyond that, and above them it searches.
 const SUBSETS_UP_TO: usize = 32;
+/// Components of a mixture whose points do not say how many clusters they lie in.
+const COMPONENTS: usize = 8;
 /// Expansions of the search, the best first. In `spikelet demo` eight lose nothing, six 0.3 dB, four 1.3 dB.
 const EXPANSIONS: [usize; 4] = [8, 6, 4, 2];
 
@@ -41,6 +43,7 @@ impl Choice {
     fn as_trained(kind: ModelKind, dims: usize, latents: usize, form: Form, rate: u32) -> Self {
         let (few, most) = if kind == ModelKind::Mca { (EXACT_MAXIMAL, 3) } else { (EXACT_UP_TO, 4) };
         let (states, selected, max_active) = match latents {
+            _ if kind == ModelKind::Gmm => (StatesName::Subsets, latents, 1),
             _ if latents <= few => (StatesName::Subsets, latents, latents),
             _ if kind == ModelKind::Gsc && latents > dims.max(SUBSETS_UP_TO) => {
                 (StatesName::Adaptive, latents.min(Options::CANDIDATES), latents.min(Options::ACTIVE))
@@ -80,7 +83,13 @@ impl Choice {
 }
 
 /// What could be used on this data, the best first and the cheapest last.
-pub(super) fn choices(look: &Look, sources: Option<usize>, limits: &Limits, floats: bool) -> Vec<Choice> {
+pub(super) fn choices(
+    look: &Look,
+    kind: Option<ModelKind>,
+    sources: Option<usize>,
+    limits: &Limits,
+    floats: bool,
+) -> Vec<Choice> {
     let found = look.directions.unwrap_or(0);
     let mut all = Vec::new();
     match look.content {
@@ -104,7 +113,15 @@ pub(super) fn choices(look: &Look, sources: Option<usize>, limits: &Limits, floa
             }
         }
         Content::Points { dims, negative, .. } => {
-            let kind = if negative { ModelKind::Gsc } else { ModelKind::Nmf };
+            let kind = kind.unwrap_or(match look.clusters {
+                Some(_) => ModelKind::Gmm,
+                None if negative => ModelKind::Gsc,
+                None => ModelKind::Nmf,
+            });
+            if kind == ModelKind::Gmm {
+                let components = sources.or(look.clusters).unwrap_or(COMPONENTS);
+                return vec![Choice::as_trained(kind, dims, components, Form::Samples, 0)];
+            }
             let few = if found > 0 { found.clamp(dims.min(2), 2 * dims) } else { dims.min(64) };
             all.push(Choice::as_trained(kind, dims, sources.unwrap_or(few), Form::Samples, 0));
             // Fewer elements, where there is no number of sources to find.

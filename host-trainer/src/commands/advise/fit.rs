@@ -10,7 +10,7 @@ use crate::commands::chosen_states::ChosenStates;
 use crate::commands::import::build;
 use crate::commands::model_file::ModelFile;
 use crate::commands::quantize::encode;
-use crate::parameters::{NoiseCov, Parameters, SlabCov};
+use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use crate::predict::{Core, Predictor};
 use crate::prepare::{Options, StatesName};
 use crate::train::Settings;
@@ -87,7 +87,10 @@ impl Choice {
             dims: d,
             latents: h,
             dictionary: (0..d * h).map(|e| columns[e % h][e / h]).collect(),
-            prior: vec![(ON / h as f64).min(0.3); h],
+            prior: match self.kind {
+                ModelKind::Gmm => vec![1.0 / h as f64; h],
+                _ => vec![(ON / h as f64).min(0.3); h],
+            },
             slab_mean: if has_slab { vec![0.0; h] } else { Vec::new() },
             slab_cov: if has_slab { SlabCov::Diagonal(vec![1.0; h]) } else { SlabCov::Unit },
             noise: match self.form {

@@ -1,5 +1,6 @@
 //! What the data is: a survey that decides the kind of model and how many latents it has.
 
+use super::clusters::clusters;
 use crate::commands::train::{bins, long_enough};
 use crate::data::{Sheet, Source, gains, used_bins};
 use crate::delays::delays;
@@ -8,6 +9,8 @@ use crate::{Error, Result};
 use spikelet::frame::{Form, Frame};
 use std::path::Path;
 
+/// Pixels below which a picture has no room for patches.
+const LEAST_SIDE: usize = 32;
 /// Numbers that are looked at, at most.
 const MOST: usize = 4_000_000;
 /// The strongest points, of which directions are counted, and how near points of one direction are (squared cosine).
@@ -50,14 +53,24 @@ pub(super) enum Content {
 pub(super) struct Look {
     pub content: Content,
     pub directions: Option<usize>,
+    /// Clusters of points that stand apart.
+    pub clusters: Option<usize>,
 }
 
 impl Look {
+    fn new(content: Content, directions: Option<usize>) -> Self {
+        Self { content, directions, clusters: None }
+    }
+
     pub fn at(path: &Path) -> Result<Self> {
         if ending(path).as_deref() == Some("png") {
             let form = Form::Patches { width: 8, height: 8, colours: 1 };
             let Sheet { width, height, .. } = Sheet::read(path, form)?;
-            return Ok(Self { content: Content::Picture { width, height }, directions: None });
+            if width.min(height) < LEAST_SIDE {
+                let what = format!("{width} x {height} pixels are too few to learn patches from");
+                return Err(Error::input(what, path.display(), "give a larger picture"));
+            }
+            return Ok(Self::new(Content::Picture { width, height }, None));
         }
         let mut source = Source::open(path)?;
         let dims = source.dims();
@@ -73,7 +86,7 @@ impl Look {
         match source.rate() {
             Some(rate) if dims == 1 => {
                 let seconds = source.points() as f64 / f64::from(rate);
-                Ok(Self { content: Content::Mono { rate, seconds }, directions: None })
+                Ok(Self::new(Content::Mono { rate, seconds }, None))
             }
             Some(rate) => Self::channels(path, &source, rate, &values),
             None => {
@@ -81,7 +94,8 @@ impl Look {
                 let below: f64 = values.iter().filter(|y| **y < 0.0).map(|y| y * y).sum();
                 let negative = below > 0.02 * power;
                 let directions = (negative && dims <= 16).then(|| directions(&values, dims));
-                Ok(Self { content: Content::Points { points: source.points(), dims, negative }, directions })
+                let content = Content::Points { points: source.points(), dims, negative };
+                Ok(Self { clusters: clusters(&values, dims)?, ..Self::new(content, directions) })
             }
         }
     }
@@ -104,7 +118,7 @@ impl Look {
             apart: delays(values, channels, rate).found(),
             top: used as f64 / f64::from(bins) * f64::from(rate) / 2.0,
         };
-        Ok(Self { content, directions: Some(directions(&points, channels)) })
+        Ok(Self::new(content, Some(directions(&points, channels))))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::choose::Choice;
 use super::fit::{Cost, Limits};
 use super::look::{Content, Look};
-use super::{name, rooms};
+use super::name;
 use crate::commands::output::counted;
 use crate::parameters::ModelKind;
 use crate::predict::Core;
@@ -11,15 +11,15 @@ use crate::prepare::{Options, StatesName};
 use spikelet::frame::Form;
 use std::path::Path;
 
-fn row(key: &str, value: &str) -> String {
+pub(super) fn row(key: &str, value: &str) -> String {
     format!("{key:<10}{value}\n")
 }
 
-fn kib(bytes: u64) -> String {
+pub(super) fn kib(bytes: u64) -> String {
     format!("{:.1} KiB", bytes as f64 / 1024.0)
 }
 
-fn percent(ratio: f64) -> String {
+pub(super) fn percent(ratio: f64) -> String {
     format!("{:.0} %", 100.0 * ratio)
 }
 
@@ -49,6 +49,10 @@ pub(super) fn data(look: &Look, path: &Path, given: Option<usize>) -> String {
 /// What to do about the data first.
 fn odd(look: &Look, given: Option<usize>) -> String {
     match look.content {
+        Content::Points { dims: 1, .. } => row(
+            "",
+            "WARNING: every point is a single number, so sources cannot be told apart: a signal in one channel is for a .wav file",
+        ),
         Content::Points { points, dims, .. } if points < dims => row(
             "",
             &format!(
@@ -65,7 +69,7 @@ fn odd(look: &Look, given: Option<usize>) -> String {
             row(
                 "",
                 &format!(
-                    "resample it to {enough:.0} Hz first: the same sound for {less:.0} % less work on the device"
+                    "resample it to {enough:.0} Hz first (sox IN.wav -r {enough:.0} OUT.wav): the same sound for {less:.0} % less work on the device"
                 ),
             )
         }
@@ -84,83 +88,23 @@ pub(super) fn target(core: Core, limits: &Limits) -> String {
     row("target", &parts.join(", "))
 }
 
-pub(super) fn spatial(choice: &rooms::Choice, given: bool) -> String {
-    let milliseconds = 1e3 * choice.length as f64 / f64::from(choice.rate.max(1));
-    let why = if given { "as --sources says" } else { "check by ear, or say --sources" };
-    let encoding = match choice.integers {
-        true => "i16: half of the flash, at the same quality",
-        false => "f32",
-    };
-    row(
-        "model",
-        "spatial: sounds reach the microphones at different times, so their phases differ between channels",
-    ) + &row(
-        "front end",
-        &format!("frames of {} samples ({milliseconds:.0} ms), every quarter of it", choice.length),
-    ) + &row("latents", &format!("{}: {why}", choice.sources))
-        + &row("states", &format!("all {} in each bin", 1 << choice.sources))
-        + &row("encoding", encoding)
-}
-
-pub(super) fn spatial_quality(choice: &rooms::Choice) -> String {
-    let text = match choice.sources > choice.microphones {
-        true => {
-            "10 dB SI-SDR for three voices on two microphones where echoes last 0.15 s, 5 dB at 0.3 s (experiment rooms)"
-        }
-        false => {
-            "16 dB SI-SDR for two voices on two microphones where echoes last 0.15 s, 9 dB at 0.3 s (experiment rooms)"
-        }
-    };
-    let less = if choice.is_usual() {
-        ""
-    } else {
-        " Short frames for the target cost some of it where echoes are long."
-    };
-    row("quality", &format!("{text}; sources and microphones must stay where they are.{less}"))
-}
-
-pub(super) fn unknown_cost(core: Core) -> String {
-    row(
-        "cost",
-        &format!(
-            "not known for {}: spatial models were measured on cores with a float unit and riscv32imac",
-            core.name
-        ),
-    )
-}
-
-/// One source at a time.
-pub(super) fn one_channel() -> String {
-    row(
-        "model",
-        "mca of spectra: in one channel sources are told apart by their spectra, and the louder hides the other",
-    ) + &row("front end", "--transform spectrum: frames of 64 ms")
-        + &row("latents", "64 typical spectra of each source")
-        + &row("cost", "known when sources are put together: `spikelet inspect` says it")
-        + &row(
-            "quality",
-            "about 6 dB SI-SDR for a voice and music, 10 dB for a voice and noise (experiment one-channel), if each source was \
-             learned by itself",
-        )
-        + &row(
-            "",
-            "Learn every source from a recording of it alone, with the command below. Then put them together and run them:",
-        )
-        + &row("", "  spikelet merge A.spk B.spk --names a,b --encoding i8 --out both.spk")
-        + &row("", "  spikelet separate both.spk MIXTURE.wav --out-dir sources")
-}
-
 fn directions(found: usize) -> String {
     if found == 1 { "1 direction stands out".into() } else { format!("{found} directions stand out") }
 }
 
-pub(super) fn choice(look: &Look, choice: &Choice, given: bool) -> String {
+pub(super) fn choice(look: &Look, choice: &Choice, given: bool, has_float_unit: bool) -> String {
     let (model, why_model) = match (&look.content, choice.kind) {
         (Content::Channels { .. }, _) => {
             ("gsc", "sources add up with a gain for each channel, and are silent most of the time")
         }
         (Content::Picture { .. }, _) => ("gsc", "patches of a picture are sums of few elements"),
+        (_, ModelKind::Gmm) if look.clusters.is_some() => {
+            ("gmm", "points lie in clusters; for sources that add up say --model gsc")
+        }
+        (_, ModelKind::Gmm) => ("gmm", "as --model says: which of several kinds is a point"),
         (_, ModelKind::Nmf) => ("nmf", "nothing is negative, and parts add up"),
+        (_, ModelKind::Mca) => ("mca", "as --model says: the strongest source makes each number"),
+        (_, ModelKind::Bsc) => ("bsc", "as --model says: sources are on or off, and add up"),
         _ => ("gsc", "numbers have either sign, and sources add up"),
     };
     let front_end = match choice.form {
@@ -181,6 +125,12 @@ pub(super) fn choice(look: &Look, choice: &Choice, given: bool) -> String {
     };
     let latents = match (given, look.directions, &look.content) {
         (true, ..) => "as --sources says".into(),
+        _ if choice.kind == ModelKind::Gmm => match look.clusters {
+            Some(_) => "as many clusters stand apart in the data".into(),
+            None => {
+                "no clusters stand apart in the data, so say --sources if you know how many there are".into()
+            }
+        },
         (_, Some(found), _) if found == choice.latents => format!("{} in the data", directions(found)),
         (_, Some(found), _) if found > 0 => {
             format!("as many as channels; {} in the data, so say --sources if you know", directions(found))
@@ -200,11 +150,15 @@ pub(super) fn choice(look: &Look, choice: &Choice, given: bool) -> String {
             let expansions = counted(choice.expansions, "expansion");
             format!("adaptive: those that matter are searched for, {expansions}{limit}")
         }
+        _ if choice.kind == ModelKind::Gmm => "one for each component: exact".into(),
         (_, most) if most == choice.latents => format!("all {}: exact", 1u64 << most.min(63)),
         (_, most) => format!("up to {most} of {} on at once", choice.selected),
     };
     let encoding = match choice.fixed {
         true => "i16, all of inference in integers: the core has no float unit",
+        false if !has_float_unit => {
+            "f32 to begin with; the core has no float unit, so `spikelet quantize --encoding i16` takes less work"
+        }
         false => "f32: the core has a float unit, and the dictionary is small",
     };
     let encoding = if !choice.fixed && choice.dims * choice.latents > 4096 {
@@ -217,6 +171,12 @@ pub(super) fn choice(look: &Look, choice: &Choice, given: bool) -> String {
         + &row("latents", &format!("{}: {latents}", choice.latents))
         + &row("states", &states)
         + &row("encoding", encoding)
+}
+
+/// Limits that are not met, by how much.
+pub(super) fn exceeded(cost: &Cost, limits: &Limits) -> Vec<String> {
+    let over = cost.over(limits).into_iter().filter(|(_, ratio)| *ratio > 1.0);
+    over.map(|(what, ratio)| format!("{what} is {} of what there is", percent(ratio))).collect()
 }
 
 pub(super) fn cost(cost: &Cost, core: Core, limits: &Limits) -> String {
@@ -243,12 +203,7 @@ pub(super) fn cost(cost: &Cost, core: Core, limits: &Limits) -> String {
         "",
         &format!("RAM {} with its stack, flash {} with the library{latency}", kib(cost.ram), kib(cost.flash)),
     );
-    let over: Vec<String> = cost
-        .over(limits)
-        .into_iter()
-        .filter(|(_, ratio)| *ratio > 1.0)
-        .map(|(what, ratio)| format!("{what} is {} of what there is", percent(ratio)))
-        .collect();
+    let over = exceeded(cost, limits);
     match over.is_empty() {
         true if cost.over(limits).is_empty() => text,
         true => text + &row("fits", "yes"),
@@ -276,6 +231,10 @@ pub(super) fn quality(look: &Look, choice: &Choice) -> String {
         Content::Picture { .. } => {
             "31.9 to 32.3 dB PSNR for noise of 25 of 255, where the picture has 20.2 (experiment denoising)"
         }
+        Content::Points { .. } if choice.kind == ModelKind::Gmm => {
+            "likelihoods of scikit-learn's GaussianMixture from the same start (experiment mixtures); where clusters differ in width, \
+             train with --noise components"
+        }
         Content::Points { .. } if choice.kind == ModelKind::Nmf => {
             "parts are found where few are on at once (experiment bars)"
         }
@@ -288,7 +247,7 @@ pub(super) fn quality(look: &Look, choice: &Choice) -> String {
         less += " Short blocks for low latency cost some of it.";
     }
     let is_short = choice.states == StatesName::Adaptive && choice.expansions < 4;
-    if choice.max_active == 1 && choice.latents > 1 {
+    if choice.max_active == 1 && choice.latents > 1 && choice.kind != ModelKind::Gmm {
         less += " One source at a time costs several dB of it.";
     } else if is_short && matches!(look.content, Content::Channels { .. }) {
         less += " A search this short costs more than 1 dB of it where sources overlap.";

@@ -73,7 +73,7 @@ pub(super) fn show(model: &SpatialModel<'_>, cores: Cores, path: &Path, as_json:
     let first = [
         ("model", format!("spatial {}", path.display())),
         ("microphones D", facts.dims.to_string()),
-        ("sources H", format!("{}, as microphone {} hears them", facts.latents, facts.microphone)),
+        ("sources H", format!("{}, as microphone {} hears them", facts.latents, facts.microphone + 1)),
         ("states per bin", facts.states.to_string()),
         ("encoding", format!("{}, inferred in floats", facts.encoding)),
         ("flash", format!("{} bytes", facts.blob_bytes)),

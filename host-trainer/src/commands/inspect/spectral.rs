@@ -90,6 +90,11 @@ impl Work {
     }
 }
 
+/// Of a frame of two sources in bytes, about.
+pub(in crate::commands) fn m4f_instructions(model: &SpectralModel<'_>) -> u64 {
+    Work::of(model).m4f_instructions()
+}
+
 /// Prints it.
 pub(super) fn show(model: &SpectralModel<'_>, path: &Path, as_json: bool) -> Result<()> {
     let work = Work::of(model);

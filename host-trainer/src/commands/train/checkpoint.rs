@@ -57,13 +57,25 @@ impl Checkpoint {
         let place = self.path.display();
         serde_json::from_str(&text).map(Some).map_err(|cause| {
             let what = format!("not a checkpoint ({cause})");
-            Error::input(what, &place, "name the right file, or leave --resume away")
+            Error::input(what, &place, "name the right file, or leave --resume out")
         })
     }
 
     /// The state, if it belongs to this command; with more iterations to go, where it asks for more.
     pub fn accept(&self, mut state: State, settings: &Settings, points: &Points) -> Result<State> {
         let place = self.path.display();
+        let other_data = || {
+            let what = "the checkpoint was written for other data";
+            Err(Error::input(
+                what,
+                self.path.display(),
+                "give the same files, or omit --resume to start over",
+            ))
+        };
+        // Of points with other dimensions settings follow that nobody asked for.
+        if state.data.1 != points.dims() {
+            return other_data();
+        }
         if let Some(differs) = difference(&state.settings, settings) {
             let what = format!("the checkpoint was written with {differs}");
             return Err(Error::input(what, place, "repeat that, or omit --resume to start over"));
@@ -74,15 +86,14 @@ impl Checkpoint {
             return Err(Error::input(
                 what,
                 place,
-                format_args!("ask for {before} or more, or leave --resume away"),
+                format_args!("ask for {before} or more, or leave --resume out"),
             ));
         }
         let shape = (points.dims(), settings.latents);
         if state.data != (points.len(), points.dims())
             || state.starts().any(|start| (start.parameters.dims, start.parameters.latents) != shape)
         {
-            let what = "the checkpoint was written for other data";
-            return Err(Error::input(what, place, "give the same files, or omit --resume to start over"));
+            return other_data();
         }
         state.extend(settings.iterations);
         Ok(state)

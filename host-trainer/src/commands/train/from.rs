@@ -26,6 +26,15 @@ pub(super) struct Model {
 impl Model {
     pub fn read(path: &Path) -> Result<Self> {
         let told = Description::read(path)?;
+        let form = told.frame.as_ref().and_then(|frame| frame.get("form")?.as_str());
+        if form.is_some_and(|form| form == "spectrum") {
+            let what = "a source of spectra is learned anew, which takes seconds";
+            return Err(Error::input(
+                what,
+                path.display(),
+                "leave --from out, and give all recordings of the source",
+            ));
+        }
         let settings = serde_json::from_value(Value::Object(told.settings)).ok();
         let (frame, gains) =
             told.frame.as_ref().map_or((None, Vec::new()), |told| (frame(told), gains(told)));

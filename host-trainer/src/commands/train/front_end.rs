@@ -23,6 +23,10 @@ const HOP_SECONDS: f64 = 0.002;
 /// Seconds of every recording that are searched for delays.
 const LOOKED_AT: usize = 120;
 
+/// Amplitudes from which a sample counts as cut off, and the part of such samples from which a recording does.
+const FULL_SCALE: f64 = 0.9999;
+const CLIPPED: f64 = 0.001;
+
 /// Channels as alike as this, squared correlation, are one.
 const ALIKE: f64 = 0.999_999;
 
@@ -103,15 +107,23 @@ pub(super) fn check(paths: &[PathBuf], frame: Option<&Frame>, ignore_delays: boo
                 first_path.display()
             ));
         }
+        let channels = source.dims();
         if let Some(Form::Transform { bins, .. }) = frame.map(|frame| frame.form) {
             long_enough(&source, bins)?;
+            if channels == 1 {
+                said.push(format!(
+                    "{}: one channel, and a transform tells sources apart by how strong they are in several: train a model \
+                     of each source by itself with --model mca --transform spectrum instead",
+                    path.display()
+                ));
+            }
         }
-        let channels = source.dims();
         if by_channel || channels < 2 {
             continue;
         }
         let mut samples = Vec::new();
         source.read_chunk(0, LOOKED_AT * rate as usize, &mut samples)?;
+        said.extend(clipped(&samples).map(|what| format!("{}: {what}", path.display())));
         said.extend(copies(&samples, channels).map(|what| format!("{}: {what}", path.display())));
         let delays = delays(&samples, channels, rate);
         if !delays.found() {
@@ -133,6 +145,17 @@ pub(super) fn check(paths: &[PathBuf], frame: Option<&Frame>, ignore_delays: boo
         ));
     }
     Ok(said)
+}
+
+/// What to say of sound that was too loud for its recorder.
+fn clipped(samples: &[f64]) -> Option<String> {
+    let part = samples.iter().filter(|y| y.abs() >= FULL_SCALE).count() as f64 / samples.len().max(1) as f64;
+    (part > CLIPPED).then(|| {
+        format!(
+            "{:.1} % of the samples are at full scale: what is cut off there is in no source; record it at a lower level",
+            100.0 * part
+        )
+    })
 }
 
 /// What to say of channels that carry nothing of their own.
@@ -158,6 +181,15 @@ mod tests {
             [8000, 11_025, 16_000, 44_100, 48_000, 192_000, 250].map(bins),
             [256, 256, 512, 1024, 2048, 2048, 16]
         );
+    }
+
+    #[test]
+    fn clipping_is_told() {
+        let tone = |level: f64| {
+            (0..1000).map(|n| (level * (0.1 * f64::from(n)).sin()).clamp(-1.0, 1.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(clipped(&tone(0.9)), None);
+        assert!(clipped(&tone(1.5)).unwrap().contains("% of the samples are at full scale"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::Train;
 use crate::commands::framing::Patch;
 use crate::commands::output::note;
-use crate::data::Sheet;
+use crate::data::{Sheet, Source};
 use crate::files::ending;
 use crate::pictures::Sizes;
 use crate::{Error, Result};
@@ -14,6 +14,12 @@ impl Train {
     /// Fills in sizes that flags leave open, where the data are pictures.
     pub(super) fn choose_sizes(&mut self) -> Result<()> {
         let is_picture = |path: &Path| ending(path).as_deref() == Some("png");
+        // Where flags are missing, a file that cannot be read is told first.
+        if !self.plan.is_complete() && !self.plan.is_spatial() {
+            for path in self.data.iter().filter(|path| !path.is_dir() && !is_picture(path)) {
+                Source::open(path)?;
+            }
+        }
         let patch = self.framing.patch();
         let all_pictures = self.data.iter().all(|path| is_picture(path));
         if patch.is_none() && (!all_pictures || self.framing.is_of_recordings()) {

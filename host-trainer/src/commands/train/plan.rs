@@ -254,7 +254,7 @@ impl Plan {
                 (selected, self.max_active.unwrap_or(selected.min(least)))
             }
             Engine::Exact if self.selected.is_some() || self.max_active.is_some() => {
-                let advice = "leave them away, or use --engine truncated";
+                let advice = "leave them out, or use --engine truncated";
                 return Err(Error::input("all states are looked at", "--selected and --max-active", advice));
             }
             Engine::Exact if latents > MAX_ACTIVE.min(24) => {

@@ -33,8 +33,7 @@ pub(super) fn earlier(checkpoint: &Checkpoint, cluster: &Cluster) -> Result<Opti
     if cluster.size() == 1 {
         return checkpoint.read();
     }
-    let unreadable =
-        |cause| Error::run(cause, checkpoint.path.display(), "leave --resume away to begin anew");
+    let unreadable = |cause| Error::run(cause, checkpoint.path.display(), "leave --resume out to begin anew");
     let read = || match cluster.is_first() {
         true => checkpoint.read()?.map(|state| serde_json::to_vec(&state).map_err(unreadable)).transpose(),
         false => Ok(None),

@@ -43,11 +43,12 @@ impl Train {
         settings.iterations = iterations.unwrap_or(settings.iterations);
         settings.spacing = spacing;
         settings.seed = self.plan.seed;
-        settings.microphone = self.spatial.microphone.unwrap_or(0);
+        let microphone = self.spatial.microphone.unwrap_or(1);
+        settings.microphone = microphone.wrapping_sub(1);
         if settings.microphone >= mixture.microphones {
-            let what = format!("there is no microphone {}", settings.microphone);
-            let last = mixture.microphones - 1;
-            return Err(Error::input(what, "--microphone", format_args!("choose 0 to {last}")));
+            let what = format!("there is no microphone {microphone}");
+            let advice = format!("choose 1 to {}", mixture.microphones);
+            return Err(Error::input(what, "--microphone", advice));
         }
         let mut warnings = mixture.check(&self.data[0], settings.length)?;
         let spectra = Spectra::new(&mixture.samples, mixture.microphones, settings.length, settings.hop);
@@ -241,12 +242,12 @@ impl Mixture {
             return Err(Error::input("the recording is silent", place, "check the microphones"));
         }
         if let Some(silent) = powers.iter().position(|&power| power < 1e-8 * loudest) {
-            let what = format!("channel {silent} is silent");
-            return Err(Error::input(what, place, "check that microphone, or leave its channel away"));
+            let what = format!("channel {} is silent", silent + 1);
+            return Err(Error::input(what, place, "check that microphone, or leave its channel out"));
         }
         for c in 1..self.microphones {
             if (0..c).any(|b| channel(b).zip(channel(c)).all(|(x, y)| x == y)) {
-                let what = format!("channel {c} is a copy of another one");
+                let what = format!("channel {} is a copy of another one", c + 1);
                 return Err(Error::input(what, place, "give a recording of different microphones"));
             }
         }
@@ -298,7 +299,7 @@ fn accepted(
             "the checkpoint was written with --iterations {before}, more than {}",
             settings.iterations
         );
-        let advice = format!("ask for {before} or more, or leave --resume away");
+        let advice = format!("ask for {before} or more, or leave --resume out");
         return Err(Error::input(what, place, advice));
     }
     training.settings.iterations = settings.iterations;

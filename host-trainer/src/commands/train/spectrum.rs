@@ -75,7 +75,7 @@ impl Train {
         }
         if self.resume || self.checkpoint.is_some() {
             let what = "sources of spectra are learned in seconds, without checkpoints";
-            return Err(Error::input(what, "--resume and --checkpoint", "leave them away"));
+            return Err(Error::input(what, "--resume and --checkpoint", "leave them out"));
         }
         Ok(())
     }

@@ -10,10 +10,13 @@ impl Plan {
     /// Takes kind and number of latents from the flags.
     pub fn resolve(&mut self) -> Result<()> {
         let lacks = |flag: &str, advice: &str| Error::input("nothing says what to learn", flag, advice);
-        let model = self.given_model.ok_or_else(|| lacks("--model", "name a kind, such as gsc"))?;
+        let model = self
+            .given_model
+            .ok_or_else(|| lacks("--model", "name a kind, such as gsc; `spikelet advise DATA` says which"))?;
         self.model = model.kind().unwrap_or_default();
-        let latents =
-            self.given_latents.ok_or_else(|| lacks("--latents", "say how many latents to learn"))?;
+        let latents = self.given_latents.ok_or_else(|| {
+            lacks("--latents", "say how many to learn; `spikelet advise DATA` looks for a number")
+        })?;
         self.latents = latents.count()?;
         Ok(())
     }

@@ -268,7 +268,7 @@ pub(super) fn temperatures(text: &str) -> std::result::Result<(f64, f64), String
     let (first, last) = text.split_once(':').unwrap_or((text, "1"));
     let number = |text: &str| match text.trim().parse::<f64>() {
         Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
-        _ => Err(format!("'{text}' is not a positive number")),
+        _ => Err("give one positive number or two, such as 3:1".to_owned()),
     };
     Ok((number(first)?, number(last)?))
 }

@@ -75,7 +75,7 @@ pub(super) fn latents(text: &str) -> std::result::Result<Latents, String> {
     match text.parse() {
         _ if text == "auto" => Ok(Latents::Auto),
         Ok(count) if count > 0 => Ok(Latents::Count(count)),
-        _ => Err(format!("'{text}' is not a number from 1 to {}, or auto", u16::MAX)),
+        _ => Err(format!("give a number from 1 to {}, or auto", u16::MAX)),
     }
 }
 
@@ -84,7 +84,7 @@ pub(in super::super) struct SpatialFlags {
     /// Distance of neighbouring microphones in centimetres, for --model spatial [default: found from the data]
     #[arg(long, value_name = "CM", allow_negative_numbers = true)]
     pub spacing: Option<f64>,
-    /// Microphone at which sources are put out, from 0 on, for --model spatial [default: 0]
+    /// Microphone at which sources are put out, counted from 1, for --model spatial [default: 1]
     #[arg(long, value_name = "NUMBER")]
     pub microphone: Option<usize>,
 }

@@ -1,0 +1,168 @@
+//! Lines that cannot be parsed, told as every other error: `what is wrong: where: what to do`.
+
+use crate::Error;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::error::Error as _;
+use std::fmt::Write as _;
+
+/// What clap found, in our form; none for what is no error, as `--help`.
+pub(super) fn explain(error: &clap::Error, command: Option<&str>) -> Option<Error> {
+    let help = match command {
+        Some(command) => format!("see `spikelet {command} --help`"),
+        None => "see `spikelet --help`".to_owned(),
+    };
+    let argument = || text(error, ContextKind::InvalidArg).unwrap_or_else(|| "the arguments".into());
+    let value = || text(error, ContextKind::InvalidValue).unwrap_or_default();
+    let input = |what: &str, place: String, advice: &str| Some(Error::input(what, place, advice));
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => None,
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            input("no command was given", "spikelet".into(), &format!("{help}, or run `spikelet demo`"))
+        }
+        ErrorKind::InvalidSubcommand => {
+            let name = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+            input(
+                "there is no such command",
+                name,
+                &suggested(error, ContextKind::SuggestedSubcommand, &help),
+            )
+        }
+        ErrorKind::MissingRequiredArgument => {
+            input("this is missing", argument(), &format!("add it; {help}"))
+        }
+        ErrorKind::UnknownArgument => {
+            let given = argument();
+            let advice = suggested(error, ContextKind::SuggestedArg, &help);
+            match given.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+                true => input("this is neither a flag nor a value that is allowed here", given, &help),
+                false if given.starts_with('-') => input("there is no such flag", given, &advice),
+                false => input("this is one argument too many", given, &help),
+            }
+        }
+        ErrorKind::ArgumentConflict => {
+            let other = text(error, ContextKind::PriorArg).filter(|other| *other != argument());
+            match other {
+                Some(other) => input(
+                    "these exclude each other",
+                    format!("{} and {other}", argument()),
+                    "leave one of them out",
+                ),
+                None => input("this is given more than once", argument(), "give it once"),
+            }
+        }
+        ErrorKind::InvalidValue if value().is_empty() => {
+            let advice = choices(error).unwrap_or_else(|| help.clone());
+            input("its value is missing", argument(), &advice)
+        }
+        ErrorKind::InvalidValue => {
+            let advice = choices(error).unwrap_or_else(|| help.clone());
+            input(&format!("it has no value '{}'", value()), argument(), &advice)
+        }
+        ErrorKind::ValueValidation => {
+            let cause = error.source().map(ToString::to_string).unwrap_or_default();
+            let (what, advice) = refused(&value(), &cause);
+            input(&what, argument(), &advice)
+        }
+        ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues | ErrorKind::TooManyValues => {
+            let number = |kind| match error.get(kind) {
+                Some(ContextValue::Number(number)) => Some(*number),
+                _ => None,
+            };
+            let given = number(ContextKind::ActualNumValues).unwrap_or(0);
+            let wanted =
+                number(ContextKind::MinValues).or(number(ContextKind::ExpectedNumValues)).unwrap_or(1);
+            let what = format!("{given} given where {wanted} are needed");
+            input(&what, argument(), &help)
+        }
+        _ => {
+            let line = error.to_string();
+            let line = line.lines().next().unwrap_or_default();
+            input(line.trim_start_matches("error: "), "the command line".into(), &help)
+        }
+    }
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(all) => Some(all.join(", ")),
+        _ => None,
+    }
+}
+
+/// What was probably meant, or where to look.
+fn suggested(error: &clap::Error, kind: ContextKind, help: &str) -> String {
+    let found = match error.get(kind) {
+        // The closest comes last.
+        Some(ContextValue::Strings(all)) => all.last().cloned(),
+        _ => text(error, kind),
+    };
+    match found {
+        Some(name) => format!("did you mean {name}? Else {help}"),
+        None => help.to_owned(),
+    }
+}
+
+/// Of a flag that has a list of values.
+fn choices(error: &clap::Error) -> Option<String> {
+    let mut advice =
+        format!("choose one of {}", text(error, ContextKind::ValidValue).filter(|all| !all.is_empty())?);
+    if let Some(meant) = text(error, ContextKind::SuggestedValue) {
+        let _ = write!(advice, "; did you mean {meant}?");
+    }
+    Some(advice)
+}
+
+/// A value that its parser refused. The parsers of numbers speak to programmers; ours say what to give.
+fn refused(value: &str, cause: &str) -> (String, String) {
+    let whole = "give a whole number, in digits";
+    let known = [
+        ("invalid digit found in string", "is not a whole number", whole),
+        ("cannot parse integer from empty string", "is not a whole number", whole),
+        (
+            "invalid float literal",
+            "is not a number",
+            "give a number, with a point for decimals and without a unit",
+        ),
+        ("cannot parse float from empty string", "is not a number", "give a number"),
+        ("number too large to fit in target type", "is too large", "give a smaller number"),
+        ("number too small to fit in target type", "is too small", "give a larger number"),
+    ];
+    if let Some((_, what, advice)) = known.iter().find(|(said, ..)| *said == cause) {
+        return (format!("'{value}' {what}"), (*advice).to_owned());
+    }
+    if let Some((least, most)) =
+        cause.rsplit_once(" is not in ").and_then(|(_, range)| range.split_once(".."))
+    {
+        let most = most.trim_start_matches('=');
+        // Where the upper limit is that of the type, only the lower one was meant.
+        let advice = match most.is_empty() || most.len() > 7 {
+            true => format!("give {least} or more"),
+            false => format!("give {least} to {most}"),
+        };
+        return (format!("'{value}' is out of range"), advice);
+    }
+    match cause.split_once(": ") {
+        Some((what, advice)) => (what.to_owned(), advice.to_owned()),
+        None => (format!("'{value}' is not valid"), cause.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parsers_of_numbers_are_translated() {
+        assert_eq!(refused("10%", "invalid float literal").0, "'10%' is not a number");
+        assert_eq!(
+            refused("0", "0 is not in 1..=1024"),
+            ("'0' is out of range".into(), "give 1 to 1024".into())
+        );
+        assert_eq!(refused("0", "0 is not in 1..=4294967295").1, "give 1 or more");
+        assert_eq!(refused("0", "0 is not in 1..18446744073709551615").1, "give 1 or more");
+        let clock = refused("168", "a clock needs its unit: write 168MHz or 168Hz");
+        assert_eq!(clock, ("a clock needs its unit".into(), "write 168MHz or 168Hz".into()));
+        assert_eq!(refused("8", "give 8x8").0, "'8' is not valid");
+    }
+}
