@@ -13,33 +13,16 @@ Anomalies: a fan and six people who talk, each learned from 40 s and calibrated 
 threshold for 1 % while knocks of a machine are added, 6 dB below.
 """
 import csv
-import glob
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
-import scipy.io.wavfile as wavfile
 
-ARGUMENTS = sys.argv[1:]
-RATE = 8000
+from one_channel_common import RATE, Bench, fan, knocks, read_folder, talk, unit, write
+
 LENGTH = 512
-
-
-def unit(x):
-    return x / x.std()
-
-
-def read(path):
-    rate, x = wavfile.read(path)
-    assert rate == RATE and x.ndim == 1, path
-    return unit(x.astype(float))
-
-
-def write(path, x):
-    wavfile.write(path, RATE, (0.05 * x).astype(np.float32))
 
 
 def alarm(n, tempo):
@@ -47,33 +30,6 @@ def alarm(n, tempo):
     pitch = np.where((t * tempo).astype(int) % 2 == 0, 980.0, 1310.0)
     phase = 2 * np.pi * np.cumsum(pitch) / RATE
     return unit(np.sin(phase) + 0.4 * np.sin(3 * phase))
-
-
-def coloured(n, random, slope):
-    f = np.fft.rfftfreq(n, 1 / RATE)
-    return unit(np.fft.irfft((random.normal(size=len(f)) + 1j * random.normal(size=len(f))) * np.maximum(f, 40) ** (-slope / 2), n))
-
-
-def fan(n, seed):
-    random = np.random.default_rng(seed)
-    phase = 2 * np.pi * 92 * np.arange(n) / RATE + 0.3 * np.cumsum(random.normal(size=n)) / np.sqrt(RATE)
-    return unit(sum(np.cos(k * phase + k) / k for k in range(1, 9)) + 1.5 * coloured(n, random, 0.8))
-
-
-def knocks(n, seed):
-    random, x, t, at = np.random.default_rng(seed), np.zeros(n), np.arange(1600) / RATE, 0
-    pitches = np.random.default_rng(77).uniform(250, 3400, (5, 5))
-    while True:
-        at += int(RATE * (0.03 + random.exponential(0.12)))
-        if at >= n - 1600:
-            return unit(x)
-        for pitch in pitches[random.integers(5)]:
-            x[at:at + 1600] += np.exp(-t / 0.03) * np.sin(2 * np.pi * pitch * t + random.uniform(0, 6.28))
-
-
-def talk(people, n, seed):
-    random = np.random.default_rng(seed)
-    return unit(sum(np.resize(np.roll(x, random.integers(len(x))), n) for x in people))
 
 
 def on_and_off(n, random, on, off):
@@ -86,29 +42,16 @@ def on_and_off(n, random, on, off):
 
 
 def main():
-    data, spikelet = ARGUMENTS[0], os.path.abspath(ARGUMENTS[1])
-    people = [read(path) for path in sorted(glob.glob(os.path.join(data, "speech_digits", "*.wav")))]
-    music = [read(path) for path in sorted(glob.glob(os.path.join(data, "music", "*.wav")))]
+    data, program = sys.argv[1:3]
+    people, music = (list(read_folder(data, name).values()) for name in ("speech_digits", "music"))
     with tempfile.TemporaryDirectory() as work:
-        file = lambda name: os.path.join(work, name)
-
-        def run(*words):
-            done = subprocess.run([spikelet, *words], capture_output=True, text=True)
-            if done.returncode:
-                sys.exit(done.stderr)
-            return done.stdout
-
-        def train(sounds, latents, name):
-            os.makedirs(file(name), exist_ok=True)
-            for number, sound in enumerate(sounds):
-                write(os.path.join(file(name), f"{number}.wav"), sound)
-            run("train", "--model", "mca", "--transform", "spectrum", "--latents", str(latents), file(name), "--out", file(name + ".spk"))
-
+        bench = Bench(work, program)
+        file, run, train = bench.file, bench.run, bench.train
         train(people[:4], 64, "speech")
         train([x[:len(x) * 2 // 3] for x in music], 64, "music")
         train([alarm(20 * RATE, 3.0)], 16, "alarm")
         names = ["speech", "music", "alarm"]
-        run("merge", *(file(name + ".spk") for name in names), "--names", ",".join(names), "--encoding", "i8", "--out", file("scene.spk"))
+        bench.merge(names, "scene.spk", "--names", ",".join(names))
         found, truth = [], []
         for scene in range(4):
             random, n = np.random.default_rng(100 + scene), 40 * RATE
