@@ -131,7 +131,7 @@ impl<'m> SpectralStream<'m> {
         &self.model
     }
 
-    /// The probability that a source was to be heard in the last frame: that its latent is none of those that are 20 dB below the mean power
+    /// The probability that a source was to be heard in the last frame: that its latent is none of those that are 10 dB below the mean power
     /// of the source. 0 before the first frame and for what is no source.
     pub fn activity(&self, group: usize) -> f32 {
         self.work.watch.activity(group)

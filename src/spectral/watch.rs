@@ -4,7 +4,7 @@ use super::model::{MOST_FILTERS, SpectralModel};
 use crate::numeric::slices::{at, set, span};
 
 /// Latents whose power is below this part of the mean of their source are pauses of it.
-const PAUSE: f32 = 0.01;
+const PAUSE: f32 = 0.1;
 /// Weight of the last frame in the score.
 const NEWEST: f32 = 1.0 / 8.0;
 

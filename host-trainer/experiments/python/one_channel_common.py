@@ -60,9 +60,9 @@ def knocks(n, seed):
 
 
 def talk(people, n, seed):
-    """People who talk at once, each from another place of the recording."""
+    """People who talk at once, each from another place of the recording, and from another one each time it is over."""
     random = np.random.default_rng(seed)
-    rolled = [np.resize(np.roll(x, random.integers(len(x))), n) for x in people]
+    rolled = [np.concatenate([np.roll(x, random.integers(len(x))) for _ in range(n // len(x) + 1)])[:n] for x in people]
     return unit(unit(sum(rolled)) + 0.35 * coloured(n, random, 1))
 
 

@@ -61,7 +61,8 @@ Figures (the names are those of --json, where one that does not apply is absent 
 With D = H a reference is taken both ways, unless --reference-is says which.
 
 With --calibrate the scores of a model of spectra on recordings of usual sound are measured, and written into the model: a device then says whether
-a score is above the threshold for a chosen rate of false alarms. DATA are other recordings of usual sound, which were held back: on these the promised
+a score is above the threshold for a chosen rate of false alarms. Thresholds are bounds: with a probability of 0.95 sound like that of the recordings exceeds them no more
+often than promised. Sound that is not in them, another speaker or another load, may do so. DATA are other recordings of usual sound, which were held back: on these the promised
 rates are compared with the observed ones.
 
 Example:

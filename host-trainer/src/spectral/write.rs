@@ -11,13 +11,15 @@ use spikelet::spectral::{Band, MASK_BASE, MASK_STEP, MOST_LATENTS, MOST_SOURCES,
 
 /// Levels of the first source relative to the others that are tracked, in dB.
 const LEVELS: [f64; 5] = [-10.0, -5.0, 0.0, 5.0, 10.0];
+/// Of three sources and more, in dB.
+const EVEN: f32 = 1.0;
+const LOUD: f32 = 5.0;
+const SOFT: f32 = -4.0;
 /// The largest number of spectra in bytes. Frames are divided by the gains of a group, down to -3 dB, and bytes must have room for that.
 const LOUDEST: f32 = 190.0;
-/// Latents below this part of a source's mean power are pauses, as in the core.
-const PAUSE: f64 = 0.01;
-/// How often a source that never pauses in its recordings is off, and with which probability it stays off, of 255.
-const OFTEN_OFF: f32 = 0.1;
-const STAYS_OFF: u8 = 230;
+/// How often a source is absent, and with which probability it stays so, of 255.
+const ABSENT: f32 = 0.1;
+const STAYS_ABSENT: u8 = 250;
 /// lambda.
 const PERSISTENCE: f32 = 0.5;
 
@@ -40,6 +42,22 @@ pub fn gains(sources: usize, levels: &[f64]) -> Vec<f32> {
         gains.extend(std::iter::repeat_n(unit as f32, sources.saturating_sub(1)));
     }
     gains
+}
+
+/// Gains that are followed side by side. Two sources are mostly both there, and one level between them is unknown. Of more some are absent most of the time, and
+/// those that are there are louder than their part of the mean: all alike, one louder than the others, one softer.
+fn tracked(sources: usize) -> Vec<f32> {
+    if sources <= 2 {
+        return gains(sources, &LEVELS);
+    }
+    let gain = |decibels: f32| 10f32.powf(decibels / 20.0);
+    let mut all = vec![gain(EVEN); sources];
+    for (one, others) in [(LOUD, SOFT), (SOFT, LOUD)] {
+        for chosen in 0..sources {
+            all.extend((0..sources).map(|source| gain(if source == chosen { one } else { others })));
+        }
+    }
+    all
 }
 
 /// All of a model, in numbers.
@@ -138,39 +156,31 @@ impl Parts {
         of(self) == of(other) && self.bands == other.bands
     }
 
-    /// Whether one of the latents of a single source is a pause: far below the others, as a device sees it.
-    fn has_pause(&self) -> bool {
-        let width = self.masks.len() / self.prior.len().max(1);
-        let power = |row: &[u8]| row.iter().map(|&code| 10f64.powf(MASK_STEP * f64::from(code))).sum::<f64>();
-        let powers: Vec<f64> = self.masks.chunks_exact(width.max(1)).map(power).collect();
-        let mean: f64 = powers.iter().zip(&self.prior).map(|(power, &p)| power * f64::from(p)).sum();
-        powers.iter().any(|power| *power < PAUSE * mean)
-    }
-
-    /// A single source that may be off: one more latent, silence, where there is none and room for it.
-    fn with_pause(&self) -> Self {
+    /// A single source that may be absent: one more latent, silence, where there is room for it. Pauses within a recording are short and lead back to sound; this one
+    /// lasts.
+    fn with_absence(&self) -> Self {
         let (latents, mut parts) = (self.prior.len(), self.clone());
-        if self.has_pause() || latents >= MOST_LATENTS {
+        if latents >= MOST_LATENTS {
             return parts;
         }
         let (dims, width) = (self.bands.len(), self.masks.len() / latents.max(1));
         parts.rows.extend(std::iter::repeat_n(0.0, dims));
         parts.masks.extend(std::iter::repeat_n(0, width));
-        parts.prior.iter_mut().for_each(|p| *p *= 1.0 - OFTEN_OFF);
-        parts.prior.push(OFTEN_OFF);
+        parts.prior.iter_mut().for_each(|p| *p *= 1.0 - ABSENT);
+        parts.prior.push(ABSENT);
         let mut stays = vec![0; 2 * self.successors];
         if let [to, probability, ..] = stays.as_mut_slice() {
-            (*to, *probability) = (latents as u8, STAYS_OFF);
+            (*to, *probability) = (latents as u8, STAYS_ABSENT);
         }
         parts.next.extend(stays);
         parts.sources = self.sources.iter().map(|&(_, sigma, level)| (latents + 1, sigma, level)).collect();
         parts
     }
 
-    /// One model of all sources, with their names, and five levels to track. Each of `all` is like the first. A source that never pauses in its recordings
-    /// gets one more latent for when it is not there.
+    /// One model of all sources, with their names, and levels to track. Each of `all` is like the first. A source gets one more latent for when
+    /// it is not there.
     pub fn merge(all: &[Self], names: Vec<String>) -> Result<Self> {
-        let all: Vec<Self> = all.iter().map(Self::with_pause).collect();
+        let all: Vec<Self> = all.iter().map(Self::with_absence).collect();
         let mut merged = all[0].clone();
         let successors = all.iter().map(|parts| parts.successors).max().unwrap_or(0);
         (merged.sources, merged.rows, merged.masks) = (Vec::new(), Vec::new(), Vec::new());
@@ -194,7 +204,7 @@ impl Parts {
         // What is usual alone is not what is usual together.
         merged.normal = Vec::new();
         merged.successors = successors;
-        merged.gains = gains(merged.sources.len(), &LEVELS);
+        merged.gains = tracked(merged.sources.len());
         merged.names = names;
         Ok(merged)
     }

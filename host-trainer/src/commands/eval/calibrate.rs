@@ -46,7 +46,7 @@ impl Eval {
             for path in &self.calibrate {
                 scores.extend(of_recording(model, path)?.iter().map(|event| event.score));
             }
-            parts.normal = usual_scores(&mut scores).ok_or_else(|| {
+            parts.normal = usual_scores(&scores).ok_or_else(|| {
                 let what = format!(
                     "{} of usual sound are too few for a rate of one in ten",
                     counted(scores.len(), "frame")
