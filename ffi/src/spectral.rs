@@ -5,21 +5,8 @@
 
 use crate::api::done;
 use crate::pointers::put;
-use crate::stream::{Opened, opened, spk_stream};
+use crate::stream::{spectral_stream, spk_stream};
 use crate::types::{SPK_ERR_SETTING, spk_status};
-use spikelet::SpectralStream;
-
-/// A stream of sources in one channel.
-///
-/// # Safety
-/// As for [`open`].
-unsafe fn spectral_stream<'a>(stream: *mut spk_stream) -> Result<SpectralStream<'a>, spk_status> {
-    // SAFETY: promised by the caller.
-    match unsafe { opened(stream)? } {
-        Opened::Spectral(stream) => Ok(stream),
-        _ => Err(SPK_ERR_SETTING),
-    }
-}
 
 /// Limits by how many dB other sources are reduced in the signal of one, for models of sources in one channel. At first all is taken away that
 /// is recognised as theirs; a little of it hides errors: 10 to 15 dB sound more natural. Takes effect with the next frame, without

@@ -156,61 +156,103 @@ pub struct spk_stream_info {
 }
 
 /// A stream of any sort.
-#[allow(clippy::large_enum_variant)] // there is no heap
-pub(crate) enum Opened<'a> {
-    Points(Stream<'a>),
-    #[cfg(feature = "spatial")]
-    Spatial(SpatialStream<'a>),
-    #[cfg(feature = "spectral")]
-    Spectral(SpectralStream<'a>),
+trait Sources {
+    fn info(&self) -> spk_stream_info;
+    fn prepare(&mut self);
+    fn reset(&mut self);
+    fn process(&mut self, input: &[f32], output: &mut [f32]) -> Result<(), Error>;
+    fn process_i16(&mut self, input: &[i16], output: &mut [i16]) -> Result<(), Error>;
 }
 
-/// The same for each.
-macro_rules! each {
-    ($opened:expr, $stream:ident => $what:expr) => {
-        match $opened {
-            Opened::Points($stream) => $what,
-            #[cfg(feature = "spatial")]
-            Opened::Spatial($stream) => $what,
-            #[cfg(feature = "spectral")]
-            Opened::Spectral($stream) => $what,
+macro_rules! sources {
+    ($stream:ident) => {
+        impl Sources for $stream<'_> {
+            fn info(&self) -> spk_stream_info {
+                spk_stream_info {
+                    channels: self.channels() as u32,
+                    groups: self.groups() as u32,
+                    latency: self.latency() as u32,
+                    hop: self.hop() as u32,
+                    rate: self.rate(),
+                    microphone: 0,
+                }
+            }
+
+            fn prepare(&mut self) {
+                self.prepare();
+            }
+
+            fn reset(&mut self) {
+                self.reset();
+            }
+
+            fn process(&mut self, input: &[f32], output: &mut [f32]) -> Result<(), Error> {
+                self.process(input, output)
+            }
+
+            fn process_i16(&mut self, input: &[i16], output: &mut [i16]) -> Result<(), Error> {
+                self.process_i16(input, output)
+            }
         }
     };
 }
+sources!(Stream);
+#[cfg(feature = "spatial")]
+sources!(SpatialStream);
+#[cfg(feature = "spectral")]
+sources!(SpectralStream);
 
 /// A block through a stream.
 trait Run: Sized {
-    fn run(stream: &mut Opened<'_>, input: &[Self], output: &mut [Self]) -> Result<(), Error>;
+    fn run(stream: &mut dyn Sources, input: &[Self], output: &mut [Self]) -> Result<(), Error>;
 }
 
 impl Run for f32 {
-    fn run(stream: &mut Opened<'_>, input: &[f32], output: &mut [f32]) -> Result<(), Error> {
-        each!(stream, stream => stream.process(input, output))
+    fn run(stream: &mut dyn Sources, input: &[f32], output: &mut [f32]) -> Result<(), Error> {
+        stream.process(input, output)
     }
 }
 
 impl Run for i16 {
-    fn run(stream: &mut Opened<'_>, input: &[i16], output: &mut [i16]) -> Result<(), Error> {
-        each!(stream, stream => stream.process_i16(input, output))
+    fn run(stream: &mut dyn Sources, input: &[i16], output: &mut [i16]) -> Result<(), Error> {
+        stream.process_i16(input, output)
     }
 }
 
+/// Does something with a stream.
+///
 /// # Safety
 /// As for [`open`].
-pub(crate) unsafe fn opened<'a>(stream: *mut spk_stream) -> Result<Opened<'a>, spk_status> {
+unsafe fn with_stream(
+    stream: *mut spk_stream,
+    act: &mut dyn FnMut(&mut dyn Sources) -> Result<(), spk_status>,
+) -> Result<(), spk_status> {
     // SAFETY: promised by the caller.
     let (header, memory) = unsafe { open(stream)? };
     let spk_stream { separator, place, .. } = header;
     match separator {
         Separator::Points { blob, engine, state } => {
-            Stream::over(blob, *engine, memory, state, place).map(Opened::Points)
+            act(&mut Stream::over(blob, *engine, memory, state, place).map_err(status)?)
         }
         #[cfg(feature = "spatial")]
-        Separator::Spatial(model) => SpatialStream::over(model, memory, place).map(Opened::Spatial),
+        Separator::Spatial(model) => act(&mut SpatialStream::over(model, memory, place).map_err(status)?),
         #[cfg(feature = "spectral")]
-        Separator::Spectral(model) => SpectralStream::over(model, memory, place).map(Opened::Spectral),
+        Separator::Spectral(model) => act(&mut SpectralStream::over(model, memory, place).map_err(status)?),
     }
-    .map_err(status)
+}
+
+/// A stream of sources in one channel.
+///
+/// # Safety
+/// As for [`open`].
+#[cfg(feature = "spectral")]
+pub(crate) unsafe fn spectral_stream<'a>(stream: *mut spk_stream) -> Result<SpectralStream<'a>, spk_status> {
+    // SAFETY: promised by the caller.
+    let (header, memory) = unsafe { open(stream)? };
+    match &header.separator {
+        Separator::Spectral(model) => SpectralStream::over(model, memory, &mut header.place).map_err(status),
+        _ => Err(SPK_ERR_SETTING),
+    }
 }
 
 /// Bytes of memory that spk_stream_init() needs for this blob; 0 when the blob is refused (spk_inspect() says why) or no stream
@@ -252,7 +294,10 @@ pub unsafe extern "C" fn spk_stream_init(
             }
             let header = spk_stream { magic: spk_stream::MAGIC, separator, place: Place::default() };
             let made = create(memory, memory_len, header)?;
-            each!(&mut opened(made)?, stream => stream.prepare());
+            with_stream(made, &mut |stream| {
+                stream.prepare();
+                Ok(())
+            })?;
             put(stream, made)
         }
     })())
@@ -269,15 +314,15 @@ pub unsafe extern "C" fn spk_stream_inspect(
 ) -> spk_status {
     done((|| {
         // SAFETY: promised by the caller: `stream` is NULL or comes from spk_stream_init().
-        let (microphone, stream) = unsafe { (open(stream)?.0.separator.microphone(), opened(stream)?) };
-        let found = each!(&stream, stream => spk_stream_info {
-            channels: stream.channels() as u32,
-            groups: stream.groups() as u32,
-            latency: stream.latency() as u32,
-            hop: stream.hop() as u32,
-            rate: stream.rate(),
-            microphone: microphone as u32,
-        });
+        let (mut found, microphone) =
+            unsafe { (spk_stream_info::default(), open(stream)?.0.separator.microphone()) };
+        // SAFETY: as above.
+        unsafe {
+            with_stream(stream, &mut |stream| {
+                found = spk_stream_info { microphone: microphone as u32, ..stream.info() };
+                Ok(())
+            })?;
+        }
         // SAFETY: as above.
         unsafe { put(info, found) }
     })())
@@ -362,21 +407,23 @@ unsafe fn process<T: Run>(
     output: *mut T,
     samples: usize,
 ) -> Result<(), spk_status> {
+    let mut act = |stream: &mut dyn Sources| {
+        let spk_stream_info { channels, groups, .. } = stream.info();
+        let numbers = |each: u32| samples.checked_mul(each as usize).ok_or(SPK_ERR_LENGTH);
+        let (read, written) = (numbers(channels)?, numbers(groups)?);
+        check(input, read)?;
+        check(output, written)?;
+        let (from, to) = (input.addr(), output.addr());
+        // Neither is longer than memory can be.
+        let end = |start: usize, numbers: usize| start.saturating_add(numbers * size_of::<T>());
+        if from < end(to, written) && to < end(from, read) {
+            return Err(SPK_ERR_OVERLAP);
+        }
+        // SAFETY: promised by the caller, and they do not overlap.
+        unsafe { T::run(stream, slice(input, read)?, slice_mut(output, written)?).map_err(status) }
+    };
     // SAFETY: promised by the caller.
-    let mut stream = unsafe { opened(stream)? };
-    let numbers = |each: usize| each.checked_mul(samples).ok_or(SPK_ERR_LENGTH);
-    let (channels, groups) = each!(&stream, stream => (stream.channels(), stream.groups()));
-    let (read, written) = (numbers(channels)?, numbers(groups)?);
-    check(input, read)?;
-    check(output, written)?;
-    let (from, to) = (input.addr(), output.addr());
-    // Neither is longer than memory can be.
-    let end = |start: usize, numbers: usize| start.saturating_add(numbers * size_of::<T>());
-    if from < end(to, written) && to < end(from, read) {
-        return Err(SPK_ERR_OVERLAP);
-    }
-    // SAFETY: promised by the caller, and they do not overlap.
-    unsafe { T::run(&mut stream, slice(input, read)?, slice_mut(output, written)?).map_err(status) }
+    unsafe { with_stream(stream, &mut act) }
 }
 
 /// Starts over, as if the stream had just been initialised.
@@ -385,9 +432,10 @@ unsafe fn process<T: Run>(
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spk_stream_reset(stream: *mut spk_stream) -> spk_status {
-    done((|| {
-        // SAFETY: promised by the caller: `stream` is NULL or comes from spk_stream_init().
-        each!(&mut unsafe { opened(stream)? }, stream => stream.reset());
+    let mut reset = |stream: &mut dyn Sources| {
+        stream.reset();
         Ok(())
-    })())
+    };
+    // SAFETY: promised by the caller: `stream` is NULL or comes from spk_stream_init().
+    done(unsafe { with_stream(stream, &mut reset) })
 }

@@ -10,12 +10,13 @@ pub(crate) fn u8_at(bytes: &[u8], offset: usize) -> u8 {
 
 /// Little-endian.
 pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> u16 {
-    u16::from_le_bytes([u8_at(bytes, offset), u8_at(bytes, offset + 1)])
+    bytes.get(offset..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u16::from_le_bytes(*bytes))
 }
 
 /// Little-endian.
+#[inline(never)]
 pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> u32 {
-    u32::from(u16_at(bytes, offset)) | u32::from(u16_at(bytes, offset + 2)) << 16
+    bytes.get(offset..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
 /// Bytes as `f32` in place, or `None` when they are misaligned or not a multiple of four.

@@ -1,6 +1,6 @@
 //! The beginning that blobs of a short-time Fourier transform share: spatial and spectral models.
 
-use super::bytes::{u8_at, u32_at};
+use super::bytes::{floats, u8_at, u32_at};
 use super::frame::{Form, Frame};
 use super::groups::Groups;
 use super::{MAGIC, Sections, whole};
@@ -30,7 +30,16 @@ pub(crate) struct Framed<'a> {
     pub byte_len: usize,
 }
 
-/// The checked header: what is needed to read the rest.
+/// Numbers of a model as they lie in flash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Numbers<'a> {
+    Float(&'a [f32]),
+    /// Integers, which have a scale.
+    Integer(&'a [u8]),
+}
+
+/// The checked header: what is needed to read the rest. Keeps the first error of what is read and checked, to be returned once: a return
+/// after each would double the code.
 pub(crate) struct Head<'a> {
     /// D.
     pub dims: usize,
@@ -39,6 +48,7 @@ pub(crate) struct Head<'a> {
     pub encoding: u8,
     pub sections: Sections<'a>,
     pub framed: Framed<'a>,
+    fault: Option<BlobError>,
 }
 
 impl<'a> Head<'a> {
@@ -74,11 +84,73 @@ impl<'a> Head<'a> {
         let provenance = core::str::from_utf8(text).map_err(|_| BlobError::Section { tag: *b"prov" })?;
         let (length, hop, byte_len) = (length as usize, hop as usize, bytes.len());
         let framed = Framed { length, hop, rate: frame.rate, provenance, byte_len };
-        Ok(Self { dims, latents, encoding: u8_at(bytes, 17), sections, framed })
+        Ok(Self { dims, latents, encoding: u8_at(bytes, 17), sections, framed, fault: None })
     }
 
-    pub fn section(&self, tag: [u8; 4]) -> Result<&'a [u8], BlobError> {
-        self.sections.find(tag).ok_or(BlobError::MissingSection { tag })
+    /// The first error so far.
+    pub fn checked(&self) -> Result<(), BlobError> {
+        self.fault.map_or(Ok(()), Err)
+    }
+
+    #[inline(never)]
+    pub fn refuse(&mut self, error: BlobError) {
+        self.fault.get_or_insert(error);
+    }
+
+    pub fn section(&mut self, tag: [u8; 4]) -> &'a [u8] {
+        self.sections.find(tag).unwrap_or_else(|| {
+            self.refuse(BlobError::MissingSection { tag });
+            &[]
+        })
+    }
+
+    #[inline(never)]
+    pub fn floats(&mut self, tag: [u8; 4]) -> &'a [f32] {
+        floats(self.section(tag)).unwrap_or_else(|| {
+            self.refuse(BlobError::SectionLength { tag });
+            &[]
+        })
+    }
+
+    /// As many numbers as expected: floats in encoding 0, whose scale is 0, or in encoding `code` integers of so many bytes.
+    pub fn numbers(
+        &mut self,
+        tag: [u8; 4],
+        (code, width): (u8, usize),
+        scale: f32,
+        field: &'static str,
+        expected: usize,
+    ) -> Numbers<'a> {
+        let content = self.section(tag);
+        let is_float = self.encoding == 0;
+        if !is_float && self.encoding != code {
+            self.refuse(BlobError::Unknown { field: "encoding", value: self.encoding });
+        }
+        let is_scale = if is_float { scale == 0.0 } else { scale > 0.0 && scale <= 1.0 };
+        if !is_scale {
+            self.refuse(range("scale", 0));
+        }
+        let numbers = if is_float { Numbers::Float(self.floats(tag)) } else { Numbers::Integer(content) };
+        let width = if is_float { 4 } else { width };
+        if expected * width != content.len() {
+            let found = content.len() / width;
+            self.refuse(BlobError::Model(ModelError::Length { field, expected, found }));
+        }
+        numbers
+    }
+
+    #[inline(never)]
+    pub fn length(&mut self, field: &'static str, expected: usize, found: usize) {
+        if expected != found {
+            self.refuse(BlobError::Model(ModelError::Length { field, expected, found }));
+        }
+    }
+
+    #[inline(never)]
+    pub fn within(&mut self, field: &'static str, index: usize, value: f32, least: f32, most: f32) {
+        if !(least..=most).contains(&value) {
+            self.refuse(range(field, index));
+        }
     }
 
     /// Names of groups, if there are some.

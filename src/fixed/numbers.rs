@@ -256,7 +256,7 @@ static POWER_TABLE: [i32; POWERS] = {
 
 /// 2 / sqrt(x) in Q30 of x in [1, 4), Q30: a straight line through two entries of the table, and one step of Newton's.
 /// Within 2^-26 of it, and below 2.
-#[inline(always)]
+#[inline(never)]
 pub(super) fn inverse_root(x: u32) -> i32 {
     let (part, between) = ((x >> 25) as usize % ROOTS, (x >> 9) & 0xffff);
     let (from, to) = (u32::from(ROOT_TABLE[part]), u32::from(ROOT_TABLE[part + 1]));
@@ -303,7 +303,7 @@ static LOG_TABLE: [u16; LOGS + 1] = {
 
 /// log2 of a mantissa from 1 to 2, Q30, with [`LOG_DIGITS`] digits: a straight line through two entries of the table, within
 /// 2^-13 of it.
-#[inline(always)]
+#[inline(never)]
 pub(super) fn log2(mantissa: i32) -> i32 {
     let (part, between) = ((mantissa >> 24) as usize % LOGS, (mantissa >> 8) & 0xffff);
     let (from, to) = (i32::from(LOG_TABLE[part]), i32::from(LOG_TABLE[part + 1]));

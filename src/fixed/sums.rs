@@ -81,7 +81,7 @@ impl Candidate {
 }
 
 /// x 2^shift, or the most there may be.
-#[inline(always)]
+#[inline(never)]
 fn shifted(x: i32, shift: i32) -> i32 {
     if shift <= 0 {
         return x >> (-shift).min(31);

@@ -53,6 +53,16 @@ impl Width {
         }
     }
 
+    /// Dimension `dim` of a latent in the groups of a quad.
+    #[inline(always)]
+    fn integer(self, quad: &[u32], dim: usize, lane: usize) -> i32 {
+        // 2 or 4 to a word; one formula for both, so that no loop asks for the width.
+        let width = self as usize;
+        let word = quad.get(QUAD * (dim >> width) + lane).copied().unwrap_or_default();
+        let (above, shift) = (8 + 8 * width, 16 * (dim % 2) + (8 * width - 8) * (dim / 2 % 2));
+        (word << (above - shift)) as i32 >> above
+    }
+
     /// The pairs of dimensions (0, 1) and (2, 3) of a latent in a group.
     #[inline(always)]
     pub(crate) fn pairs(self, group: &[u32], lane: usize) -> [[i32; 2]; 2] {
@@ -95,16 +105,13 @@ impl<'a, T: Real> Integers<'a, T> {
         } else {
             Count::DecodedI8.add(dims)
         }
-        let (groups, scale) = (self.quad(dims, latent), at(self.scales, latent));
-        IntegerColumn { width: self.width, groups, lane: latent % QUAD, scale, rest: 0, dims: 0..dims }
+        let (quad, scale) = (self.quad(dims, latent), at(self.scales, latent));
+        IntegerColumn { width: self.width, quad, lane: latent % QUAD, scale, dims: 0..dims }
     }
 
     /// q_dh.
     pub(crate) fn integer(&self, dims: usize, dim: usize, latent: usize) -> i32 {
-        let group = span(self.quad(dims, latent), dim / QUAD * self.width.group(), self.width.group());
-        let [first, second] = self.width.pairs(group, latent % QUAD);
-        let [even, odd] = if dim % QUAD < 2 { first } else { second };
-        if dim.is_multiple_of(2) { even } else { odd }
+        self.width.integer(self.quad(dims, latent), dim, latent % QUAD)
     }
 
     /// q_dh q_dj, dimension by dimension, with zeros after the last.
@@ -278,12 +285,9 @@ impl<T: Real> Iterator for FloatColumn<'_, T> {
 #[derive(Clone, Debug)]
 pub(crate) struct IntegerColumn<'a, T> {
     width: Width,
-    /// The groups to come.
-    groups: &'a [u32],
+    quad: &'a [u32],
     lane: usize,
     scale: T,
-    /// What is left of the group before them, 16 bits each.
-    rest: u64,
     dims: core::ops::Range<usize>,
 }
 
@@ -292,16 +296,8 @@ impl<T: Real> Iterator for IntegerColumn<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        if self.dims.next()?.is_multiple_of(QUAD) {
-            let (group, later) = self.groups.split_at_checked(self.width.group())?;
-            let [[q0, q1], [q2, q3]] = self.width.pairs(group, self.lane);
-            let word = |low: i32, high: i32| u64::from(low as u16) | u64::from(high as u16) << 16;
-            self.rest = word(q0, q1) | word(q2, q3) << 32;
-            self.groups = later;
-        }
-        let q = self.rest as i16;
-        self.rest >>= 16;
-        Some(T::from_i32(i32::from(q)) * self.scale)
+        let q = self.width.integer(self.quad, self.dims.next()?, self.lane);
+        Some(T::from_i32(q) * self.scale)
     }
 }
 

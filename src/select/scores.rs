@@ -6,10 +6,10 @@
 use crate::counts::Count;
 use crate::features::{BOUND, COSINE, INDEPENDENT};
 use crate::kinds::{Family, gsc, mca};
-use crate::model::{Dictionary, Integers, Model, Noise, PANEL, Selection, float_column, with_column};
+use crate::model::{Model, Noise, PANEL, Selection, float_column, with_column};
 use crate::numeric::math::Real;
 use crate::numeric::slices::at;
-use crate::project::kernel::{panels, project};
+use crate::project::kernel::project;
 
 /// Scores of all latents into `scores`.
 pub(crate) fn score<T: Real>(model: &Model<'_, T>, sample: &[T], projection: &[T], scores: &mut [T]) {
@@ -26,16 +26,7 @@ pub(crate) fn score<T: Real>(model: &Model<'_, T>, sample: &[T], projection: &[T
                 *score = b * scale;
             }
         }
-        Selection::Bound if BOUND => match model.noise {
-            Noise::Shared(precision) => {
-                bound(model, sample.iter().map(|&y| (y, T::ONE)), scores);
-                scores.iter_mut().for_each(|score| *score *= precision);
-            }
-            // Full noise does not go with this score, which the model's checks ensure.
-            Noise::Diagonal(precisions) | Noise::Full(precisions) => {
-                bound(model, sample.iter().copied().zip(precisions.iter().copied()), scores);
-            }
-        },
+        Selection::Bound if BOUND => bound(model, sample, scores),
         Selection::Learned { weights } => {
             Count::Floats.add(sample.len() * scores.len().next_multiple_of(PANEL));
             Count::Panels.add(scores.len().div_ceil(PANEL));
@@ -81,82 +72,37 @@ pub(crate) fn singleton_scores<T: Real>(
     }
 }
 
-/// -1/2 sum_d max(W_dh - y_d, 0)^2 a_d, panel by panel, from y_d and a_d [002, the upper bound for W >= 0].
-#[inline(always)]
-fn bound<T: Real>(model: &Model<'_, T>, dims: impl Iterator<Item = (T, T)> + Clone, scores: &mut [T]) {
+/// -1/2 sum_d max(W_dh - y_d, 0)^2 a_d [002, the upper bound for W >= 0].
+fn bound<T: Real>(model: &Model<'_, T>, sample: &[T], scores: &mut [T]) {
     Count::BoundDims.add(model.shape.dims * scores.len());
-    let packed = match model.dictionary.known() {
-        Dictionary::Float(packed) => packed,
-        Dictionary::Integer(integers) => return bound_of_integers(integers, dims, scores),
+    // Full noise does not go with this score, which the model's checks ensure.
+    let (shared, precisions) = match model.noise {
+        Noise::Shared(precision) => (precision, [].as_slice()),
+        Noise::Diagonal(precisions) | Noise::Full(precisions) => (T::ONE, precisions),
     };
-    for (w, scores) in panels(packed, model.shape.dims).zip(scores.chunks_mut(PANEL)) {
-        let mut sums = [T::ZERO; PANEL];
-        for (w, (y, a)) in w.as_chunks::<PANEL>().0.iter().zip(dims.clone()) {
-            for (sum, &w) in sums.iter_mut().zip(w) {
-                let above = T::ZERO.max(w - y);
-                *sum += above * above * a;
-            }
-        }
-        for (score, sum) in scores.iter_mut().zip(sums) {
-            *score = -(T::HALF * sum);
-        }
-    }
-}
-
-/// The same, latent by latent.
-#[inline(never)]
-fn bound_of_integers<T: Real>(
-    integers: Integers<'_, T>,
-    dims: impl Iterator<Item = (T, T)> + Clone,
-    scores: &mut [T],
-) {
-    let count = dims.clone().count();
     for (latent, score) in scores.iter_mut().enumerate() {
         let mut sum = T::ZERO;
-        for (w, (y, a)) in integers.column(count, latent).zip(dims.clone()) {
+        for (d, (w, &y)) in model.column(latent).zip(sample).enumerate() {
             let above = T::ZERO.max(w - y);
-            sum += above * above * a;
+            sum += above * above * precisions.get(d).copied().unwrap_or(T::ONE);
         }
-        *score = -(T::HALF * sum);
+        *score = -(T::HALF * sum) * shared;
     }
 }
 
-/// -1/2 sum_d (y_d - W_dh mu_h)^2 a_dh, panel by panel [003 eq. 10, corrected factor]; mu is 1 where there is no slab.
+/// -1/2 sum_d (y_d - W_dh mu_h)^2 a_dh [003 eq. 10, corrected factor]; mu is 1 where there is no slab.
 fn independent<T: Real>(model: &Model<'_, T>, sample: &[T], precision: &[T], scores: &mut [T]) {
-    let dims = sample.len();
-    Count::IndependentDims.add(dims * scores.len());
-    let packed = match model.dictionary.known() {
-        Dictionary::Float(packed) => packed,
-        Dictionary::Integer(_) => return independent_of_integers(model, sample, precision, scores),
-    };
-    let panels = panels(packed, dims).zip(panels(precision, dims));
-    for (panel, ((w, a), scores)) in panels.zip(scores.chunks_mut(PANEL)).enumerate() {
-        let mut means = [T::ONE; PANEL];
-        means.iter_mut().zip(model.slab_mean.iter().skip(panel * PANEL)).for_each(|(to, &mean)| *to = mean);
-        let mut sums = [T::ZERO; PANEL];
-        for ((w, a), &y) in w.as_chunks::<PANEL>().0.iter().zip(a.as_chunks::<PANEL>().0).zip(sample) {
-            for (((sum, &w), &a), &mean) in sums.iter_mut().zip(w).zip(a).zip(&means) {
-                let miss = y - w * mean;
-                *sum += miss * miss * a;
-            }
-        }
-        for (score, sum) in scores.iter_mut().zip(sums) {
-            *score = -(T::HALF * sum);
-        }
-    }
-}
-
-/// The same, latent by latent.
-#[inline(never)]
-fn independent_of_integers<T: Real>(model: &Model<'_, T>, sample: &[T], precision: &[T], scores: &mut [T]) {
-    let precisions = |latent| float_column(precision, sample.len(), latent);
+    Count::IndependentDims.add(sample.len() * scores.len());
     for (latent, score) in scores.iter_mut().enumerate() {
         let mean = model.slab_mean.get(latent).copied().unwrap_or(T::ONE);
+        let precisions = float_column(precision, sample.len(), latent);
         let mut sum = T::ZERO;
-        for ((w, a), &y) in model.column(latent).zip(precisions(latent)).zip(sample) {
-            let miss = y - w * mean;
-            sum += miss * miss * a;
-        }
+        with_column!(model, latent, |column| {
+            for ((w, a), &y) in column.zip(precisions).zip(sample) {
+                let miss = y - w * mean;
+                sum += miss * miss * a;
+            }
+        });
         *score = -(T::HALF * sum);
     }
 }

@@ -3,7 +3,7 @@
 use super::bin::{Bin, Constants, MOST_MICROPHONES, MOST_SOURCES};
 use crate::blob::SPATIAL;
 use crate::blob::bytes::u32_at;
-use crate::blob::framed::{Framed, Head, is_of, range};
+use crate::blob::framed::{Framed, Head, Numbers, is_of, range};
 use crate::blob::groups::Groups;
 use crate::counts::Count;
 use crate::error::{BlobError, ModelError};
@@ -16,14 +16,6 @@ pub(super) const LONGEST_RECORD: usize =
 /// Numbers of a bin: Cholesky factors, pi0, m.
 pub const fn record_len(microphones: usize, sources: usize) -> usize {
     sources * microphones * microphones + 1 + sources
-}
-
-/// The parameters of all bins.
-#[derive(Clone, Copy, Debug)]
-enum Records<'a> {
-    Float(&'a [f32]),
-    /// Little-endian integers of 16 bits.
-    Integer(&'a [u8]),
 }
 
 fn decode(numbers: &mut [f32], integers: &[[u8; 2]], scale: f32) {
@@ -41,7 +33,7 @@ pub struct SpatialModel<'a> {
     constants: Constants<f32>,
     /// What integers of factors are multiplied with.
     scale: f32,
-    records: Records<'a>,
+    records: Numbers<'a>,
     groups: Groups<'a>,
 }
 
@@ -53,47 +45,26 @@ impl<'a> SpatialModel<'a> {
 
     /// Checks all of `bytes`, once.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BlobError> {
-        let head = Head::parse(bytes, SPATIAL, 2..=MOST_MICROPHONES, MOST_SOURCES, &[*b"ROOM", *b"SPAT"])?;
-        let Head { dims: microphones, latents: sources, encoding, sections, framed } = head;
-        let Framed { length, hop, .. } = framed;
-        if hop > length / 4 {
-            return Err(BlobError::Section { tag: *b"fram" });
+        let mut head =
+            Head::parse(bytes, SPATIAL, 2..=MOST_MICROPHONES, MOST_SOURCES, &[*b"ROOM", *b"SPAT"])?;
+        let Head { dims: microphones, latents: sources, framed, .. } = head;
+        if framed.hop > framed.length / 4 {
+            head.refuse(BlobError::Section { tag: *b"fram" });
         }
-        let room = head.section(*b"ROOM")?;
+        let room = head.section(*b"ROOM");
         if room.len() != 24 || u32_at(room, 20) != 0 {
-            return Err(BlobError::SectionLength { tag: *b"ROOM" });
+            head.refuse(BlobError::SectionLength { tag: *b"ROOM" });
         }
         let number = |offset| f32::from_bits(u32_at(room, offset));
-        let constants = Constants {
-            off_level: number(4),
-            context: number(8),
-            floor: number(12),
-            microphone: u32_at(room, 0) as usize,
-        };
-        if constants.microphone >= microphones {
-            return Err(range("microphone", 0));
-        }
-        for (field, value, least, most) in [
-            ("off level", constants.off_level, 0.0, 0.5),
-            ("context", constants.context, 0.0, 4.0),
-            ("floor", constants.floor, 1e-5, 1.0),
-        ] {
-            if !(least..=most).contains(&value) {
-                return Err(range(field, 0));
-            }
-        }
-        let (scale, content) = (number(16), head.section(*b"SPAT")?);
-        let records = match encoding {
-            0 if scale == 0.0 => Records::Float(sections.floats(*b"SPAT")?),
-            1 if scale > 0.0 && scale <= 1.0 => Records::Integer(content),
-            0 | 1 => return Err(range("scale", 0)),
-            value => return Err(BlobError::Unknown { field: "encoding", value }),
-        };
-        let width = if encoding == 0 { 4 } else { 2 };
-        let (expected, found) = ((length / 2 + 1) * record_len(microphones, sources), content.len() / width);
-        if expected * width != content.len() {
-            return Err(BlobError::Model(ModelError::Length { field: "bins", expected, found }));
-        }
+        let (microphone, scale) = (u32_at(room, 0) as usize, number(16));
+        let constants = Constants { off_level: number(4), context: number(8), floor: number(12), microphone };
+        head.within("microphone", 0, microphone as f32, 0.0, (microphones - 1) as f32);
+        head.within("off level", 0, constants.off_level, 0.0, 0.5);
+        head.within("context", 0, constants.context, 0.0, 4.0);
+        head.within("floor", 0, constants.floor, 1e-5, 1.0);
+        let expected = (framed.length / 2 + 1) * record_len(microphones, sources);
+        let records = head.numbers(*b"SPAT", (1, 2), scale, "bins", expected);
+        head.checked()?;
         let groups = head.groups()?.unwrap_or_else(|| Groups::unnamed(sources, false));
         if groups.len() != sources || (0..sources).any(|source| groups.of(source) != source) {
             return Err(BlobError::Model(ModelError::Unfit { field: "groups" }));
@@ -135,8 +106,8 @@ impl<'a> SpatialModel<'a> {
         let len = record_len(self.microphones, self.sources);
         let factors = len - 1 - self.sources;
         match self.records {
-            Records::Float(numbers) => copy(buffer, span(numbers, index * len, len)),
-            Records::Integer(bytes) => {
+            Numbers::Float(numbers) => copy(buffer, span(numbers, index * len, len)),
+            Numbers::Integer(bytes) => {
                 Count::SpatialDecoded.add(len);
                 let integers = span(bytes, 2 * index * len, 2 * len).as_chunks().0;
                 decode(buffer, integers, self.scale);
@@ -191,7 +162,7 @@ impl<'a> SpatialModel<'a> {
 
     /// Whether parameters are integers of 16 bits.
     pub fn is_integer(&self) -> bool {
-        matches!(self.records, Records::Integer(_))
+        matches!(self.records, Numbers::Integer(_))
     }
 
     /// Writes the parameters of a bin to `record`, [`record_len`] numbers.

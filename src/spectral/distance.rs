@@ -4,7 +4,7 @@
 //! backgrounds lie side by side, so that one load of w serves all of them. Spectra in bytes are compared in integers, exactly, so that
 //! the order of sums does not matter; Cortex-M's DSP extension takes four bands at a time (`dsp`).
 
-use super::model::Rows;
+use crate::blob::framed::Numbers;
 use crate::numeric::slices::{set, span};
 use crate::numeric::words::{words, words_mut};
 
@@ -69,9 +69,9 @@ impl<'m> Beside<'m> {
     }
 
     /// Raises background `i` to a latent of another group, whose gain is `ratio` times that of this one.
-    pub fn raise(&mut self, i: usize, rows: Rows<'_>, dims: usize, latent: usize, ratio: f32) {
+    pub fn raise(&mut self, i: usize, rows: Numbers<'_>, dims: usize, latent: usize, ratio: f32) {
         match rows {
-            Rows::Float(rows) => {
+            Numbers::Float(rows) => {
                 let row = span(rows, latent * dims, dims).as_chunks::<QUAD>().0;
                 for (record, w) in self.rows().iter_mut().zip(row) {
                     if let Some(b) = record.get_mut(1 + i) {
@@ -82,7 +82,7 @@ impl<'m> Beside<'m> {
                     }
                 }
             }
-            Rows::Byte(rows) => {
+            Numbers::Integer(rows) => {
                 let row = span(rows, latent * dims, dims).as_chunks::<QUAD>().0;
                 // More than 256 times as much is the loudest, unless it is nothing.
                 let ratio = ((ratio * 4096.0 + 0.5) as u32).min(1 << 20);
@@ -108,17 +108,17 @@ impl<'m> Beside<'m> {
         self.memory.as_chunks_mut().0.as_chunks_mut().0
     }
 
-    /// Squared distances of row `latent` beside the first N backgrounds, 1 or 3, in the unit's own scale.
-    #[inline(always)]
-    pub fn distances<const N: usize>(&self, rows: Rows<'_>, dims: usize, latent: usize) -> [f32; N] {
+    /// Squared distances of row `latent` beside all backgrounds, in the unit's own scale.
+    #[inline(never)]
+    pub fn distances(&self, rows: Numbers<'_>, dims: usize, latent: usize) -> [f32; BACKGROUNDS] {
         match rows {
-            Rows::Float(rows) => floats(span(rows, latent * dims, dims), self.memory),
-            Rows::Byte(rows) => {
+            Numbers::Float(rows) => floats(span(rows, latent * dims, dims), self.memory),
+            Numbers::Integer(rows) => {
                 let (row, records) = (span(rows, latent * dims, dims), words(self.memory));
                 #[cfg(spikelet_dsp)]
-                let sums = super::dsp::bytes::<N>(row, records);
+                let sums = super::dsp::bytes(row, records);
                 #[cfg(not(spikelet_dsp))]
-                let sums = bytes::<N>(row, records);
+                let sums = bytes(row, records);
                 // At most 256 x 255^2: exact.
                 sums.map(|sum| sum as f32)
             }
@@ -132,9 +132,9 @@ fn byte(v: f32) -> u32 {
 }
 
 /// In four interleaved sums.
-fn floats<const N: usize>(row: &[f32], memory: &[f32]) -> [f32; N] {
+fn floats(row: &[f32], memory: &[f32]) -> [f32; BACKGROUNDS] {
     let records = memory.as_chunks::<QUAD>().0.as_chunks::<PARTS>().0;
-    let mut sums = [[0.0; QUAD]; N];
+    let mut sums = [[0.0; QUAD]; BACKGROUNDS];
     for (w, [v, backgrounds @ ..]) in row.as_chunks::<QUAD>().0.iter().zip(records) {
         for (sum, b) in sums.iter_mut().zip(backgrounds) {
             for i in 0..QUAD {
@@ -148,8 +148,8 @@ fn floats<const N: usize>(row: &[f32], memory: &[f32]) -> [f32; N] {
 
 /// In integers: the reference of `dsp`.
 #[cfg_attr(spikelet_dsp, allow(dead_code))]
-pub(super) fn bytes<const N: usize>(row: &[u8], records: &[u32]) -> [u32; N] {
-    let mut sums = [0; N];
+pub(super) fn bytes(row: &[u8], records: &[u32]) -> [u32; BACKGROUNDS] {
+    let mut sums = [0; BACKGROUNDS];
     for (w, [v, backgrounds @ ..]) in row.as_chunks::<QUAD>().0.iter().zip(records.as_chunks::<PARTS>().0) {
         let v = v.to_le_bytes();
         for (sum, b) in sums.iter_mut().zip(backgrounds) {

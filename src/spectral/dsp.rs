@@ -6,20 +6,15 @@
 
 use core::arch::naked_asm;
 
-/// See [`super::distance::bytes`]; N is 1 or 3.
+/// See [`super::distance::bytes`].
 #[inline(always)]
-pub(super) fn bytes<const N: usize>(row: &[u8], records: &[u32]) -> [u32; N] {
+pub(super) fn bytes(row: &[u8], records: &[u32]) -> [u32; 3] {
     let (quads, records) = (row.as_chunks::<4>().0, records.as_chunks::<4>().0);
-    let (len, mut sums) = (quads.len(), [0; N]);
+    let (len, mut sums) = (quads.len(), [0; 3]);
     if len > 0 && len <= records.len() {
         let (row, records, out) = (quads.as_ptr().cast(), records.as_ptr().cast(), sums.as_mut_ptr());
-        match N {
-            // SAFETY: `len` quads of a row, as many records, room for one sum.
-            1 => unsafe { one(row, records, len, out) },
-            // SAFETY: as above with room for three.
-            3 => unsafe { three(row, records, len, out) },
-            _ => {}
-        }
+        // SAFETY: `len` quads of a row, as many records, room for three sums.
+        unsafe { three(row, records, len, out) }
     }
     sums
 }
@@ -73,23 +68,5 @@ unsafe extern "C" fn three(row: *const u8, records: *const u32, quads: usize, ou
         "bne 1b",
         "stmia r3!, {{r4-r6}}",
         "pop {{r4-r11, pc}}",
-    )
-}
-
-#[unsafe(naked)]
-unsafe extern "C" fn one(row: *const u8, records: *const u32, quads: usize, out: *mut u32) {
-    naked_asm!(
-        #[cfg(spikelet_dsp_is_optional)]
-        ".cpu cortex-m33",
-        "push {{r4-r9, lr}}",
-        "movs r4, #0",
-        "1:",
-        "ldr r7, [r0], #4",
-        "ldrd r8, r9, [r1], #16",
-        add!("r4", "r9"),
-        "subs r2, #1",
-        "bne 1b",
-        "str r4, [r3]",
-        "pop {{r4-r9, pc}}",
     )
 }

@@ -5,6 +5,7 @@ use super::distance::{BACKGROUNDS, Beside, Unit};
 use super::model::{MOST_SOURCES, SpectralModel};
 use crate::math::Real;
 use crate::numeric::slices::{at, copy, set, span, span_mut};
+use crate::select::rise;
 
 /// Latents kept of a group, at most.
 const MOST_KEPT: usize = 8;
@@ -47,19 +48,17 @@ impl Best {
 
     #[inline]
     fn offer(&mut self, index: usize, score: f32) {
-        if self.len == self.most && !(score > at(&self.score, self.len.wrapping_sub(1))) {
-            return;
+        if self.len < self.most || score > at(&self.score, self.len.wrapping_sub(1)) {
+            self.insert(index, score);
         }
-        let mut place = self.len.min(self.most.saturating_sub(1));
-        while place > 0 && score > at(&self.score, place - 1) {
-            let (index, score) = (self.latent(place - 1) as u16, at(&self.score, place - 1));
-            set(&mut self.index, place, index);
-            set(&mut self.score, place, score);
-            place -= 1;
-        }
-        set(&mut self.index, place, index as u16);
-        set(&mut self.score, place, score);
+    }
+
+    #[inline(never)]
+    fn insert(&mut self, index: usize, score: f32) {
         self.len = (self.len + 1).min(self.most);
+        let (scores, items) =
+            (span_mut(&mut self.score, 0, self.len), span_mut(&mut self.index, 0, self.len));
+        rise(scores, items, score, index as u16);
     }
 
     #[inline]
@@ -210,7 +209,7 @@ impl Frame<'_> {
             beside.clear(0, self.floor, unit);
             let mut best = Best::of(1);
             for k in source.first..source.first + source.latents {
-                let [off] = beside.distances(rows, dims, k);
+                let [off, ..] = beside.distances(rows, dims, k);
                 best.offer(k - source.first, at(expected, k) - unit.precision * off);
             }
             *alone = best.latent(0);
@@ -251,7 +250,7 @@ impl Frame<'_> {
                 }
             }
             for k in source.first..source.first + source.latents {
-                let offs: [f32; BACKGROUNDS] = beside.distances(rows, dims, k);
+                let offs = beside.distances(rows, dims, k);
                 let mut most = f32::NEG_INFINITY;
                 for (weight, off) in weights.iter().zip(offs) {
                     let score = weight - unit.precision * off;
@@ -296,7 +295,7 @@ impl Frame<'_> {
             }
             for place in 0..places {
                 let latent = end.first + kept.latent(place);
-                let offs: [f32; BACKGROUNDS] = beside.distances(rows, dims, latent);
+                let offs = beside.distances(rows, dims, latent);
                 for (i, (weight, off)) in weights.iter().zip(offs).enumerate() {
                     if first + i < others {
                         let score = weight + at(expected, latent) - unit.precision * off;

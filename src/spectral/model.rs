@@ -3,8 +3,8 @@
 use super::bands::Band;
 use super::distance::QUAD;
 use crate::blob::SPECTRAL;
-use crate::blob::bytes::{floats, u32_at};
-use crate::blob::framed::{Framed, Head, is_of, range};
+use crate::blob::bytes::u32_at;
+use crate::blob::framed::{Framed, Head, Numbers, is_of, range};
 use crate::blob::groups::Groups;
 use crate::error::{BlobError, ModelError};
 use crate::math::Real;
@@ -23,17 +23,12 @@ pub const MASK_BASE: f64 = 1e-5;
 /// Powers of ten from one byte to the next.
 pub const MASK_STEP: f64 = 0.0375;
 
+const KNOWN: [[u8; 4]; 8] = [*b"SPEC", *b"SRCS", *b"GAIN", *b"BAND", *b"CODE", *b"MASK", *b"PRIO", *b"NEXT"];
+
 /// Entries of a row of `MASK`: `single` bins have one each, above it two share one.
 pub const fn mask_len(bins: usize, single: usize) -> usize {
     let single = if single < bins { single } else { bins };
     single + (bins - single).div_ceil(2)
-}
-
-/// W.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Rows<'a> {
-    Float(&'a [f32]),
-    Byte(&'a [u8]),
 }
 
 /// One group of latents.
@@ -63,19 +58,12 @@ pub struct SpectralModel<'a> {
     sources: [Source; MOST_SOURCES],
     count: usize,
     gains: &'a [f32],
-    rows: Rows<'a>,
+    rows: Numbers<'a>,
     masks: &'a [u8],
     prior: &'a [f32],
     next: &'a [u8],
     normal: &'a [f32],
     groups: Groups<'a>,
-}
-
-fn length(field: &'static str, expected: usize, found: usize) -> Result<(), BlobError> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(BlobError::Model(ModelError::Length { field, expected, found }))
 }
 
 impl<'a> SpectralModel<'a> {
@@ -86,53 +74,42 @@ impl<'a> SpectralModel<'a> {
 
     /// Checks all of `bytes`, once.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BlobError> {
-        let known = [b"SPEC", b"SRCS", b"GAIN", b"BAND", b"CODE", b"MASK", b"PRIO", b"NEXT"].map(|tag| *tag);
-        let head = Head::parse(bytes, SPECTRAL, 1..=MOST_BANDS, MOST_SOURCES * MOST_LATENTS, &known)?;
-        if !head.dims.is_multiple_of(QUAD) {
+        let mut head = Head::parse(bytes, SPECTRAL, 1..=MOST_BANDS, MOST_SOURCES * MOST_LATENTS, &KNOWN)?;
+        let Head { dims, latents, framed, .. } = head;
+        if !dims.is_multiple_of(QUAD) {
             return Err(range("dims", 0));
         }
-        let Head { dims, latents, encoding, sections, framed } = head;
-        let spec = head.section(*b"SPEC")?;
+        let (spec, srcs) = (head.section(*b"SPEC"), head.section(*b"SRCS"));
         if spec.len() != 24 {
-            return Err(BlobError::SectionLength { tag: *b"SPEC" });
+            head.refuse(BlobError::SectionLength { tag: *b"SPEC" });
+        }
+        if srcs.len() > 12 * MOST_SOURCES || srcs.is_empty() || !srcs.len().is_multiple_of(12) {
+            head.refuse(BlobError::SectionLength { tag: *b"SRCS" });
         }
         let number = |bytes: &[u8], offset| f32::from_bits(u32_at(bytes, offset));
         let (mut sources, mut count, mut first) = ([Source::default(); MOST_SOURCES], 0, 0);
-        let srcs = head.section(*b"SRCS")?;
-        if srcs.len() > 12 * MOST_SOURCES || srcs.is_empty() || !srcs.len().is_multiple_of(12) {
-            return Err(BlobError::SectionLength { tag: *b"SRCS" });
-        }
         for (slot, bytes) in sources.iter_mut().zip(srcs.chunks_exact(12)) {
-            let latents = u32_at(bytes, 0) as usize;
+            let latents = u32_at(bytes, 0).min(MOST_LATENTS as u32 + 1) as usize;
             *slot = Source { first, latents, sigma: number(bytes, 4), power: number(bytes, 8) };
-            if !(1..=MOST_LATENTS).contains(&latents) {
-                return Err(range("latents", count));
-            }
-            if !(1e-3..=1e3).contains(&slot.sigma) {
-                return Err(range("sigma", count));
-            }
-            if !(1e-12..=1e12).contains(&slot.power) {
-                return Err(range("level", count));
-            }
+            head.within("latents", count, latents as f32, 1.0, MOST_LATENTS as f32);
+            head.within("sigma", count, slot.sigma, 1e-3, 1e3);
+            head.within("level", count, slot.power, 1e-12, 1e12);
             first += latents;
             count += 1;
         }
-        length("latents", latents, first)?;
-        let content = head.section(*b"CODE")?;
+        head.length("latents", latents, first);
         let scale = number(spec, 20);
-        let (rows, width) = match encoding {
-            0 if scale == 0.0 => (Rows::Float(sections.floats(*b"CODE")?), 4),
-            2 if scale > 0.0 && scale <= 1.0 => (Rows::Byte(content), 1),
-            0 | 2 => return Err(range("scale", 0)),
-            value => return Err(BlobError::Unknown { field: "encoding", value }),
-        };
+        let rows = head.numbers(*b"CODE", (2, 1), scale, "states", latents * dims);
+        let normal = if head.sections.find(*b"norm").is_some() { head.floats(*b"norm") } else { &[] };
         let groups = match head.groups()? {
             Some(groups) => groups,
             None if count == 1 => Groups::unnamed(latents, true),
             None => return Err(BlobError::MissingSection { tag: *b"grps" }),
         };
+        let bands = head.floats(*b"BAND");
+        head.length("bands", 4 * dims, bands.len());
         let model = Self {
-            bands: sections.floats(*b"BAND")?.as_chunks().0,
+            bands: bands.as_chunks().0,
             latents,
             framed,
             floor: number(spec, 0),
@@ -143,58 +120,47 @@ impl<'a> SpectralModel<'a> {
             scale,
             sources,
             count,
-            gains: floats(head.section(*b"GAIN")?).ok_or(BlobError::SectionLength { tag: *b"GAIN" })?,
+            gains: head.floats(*b"GAIN"),
             rows,
-            masks: head.section(*b"MASK")?,
-            prior: sections.floats(*b"PRIO")?,
-            next: head.section(*b"NEXT")?,
-            normal: floats(sections.find(*b"norm").unwrap_or(&[]))
-                .ok_or(BlobError::SectionLength { tag: *b"norm" })?,
+            masks: head.section(*b"MASK"),
+            prior: head.floats(*b"PRIO"),
+            next: head.section(*b"NEXT"),
+            normal,
             groups,
         };
-        length("bands", 4 * dims, sections.floats(*b"BAND")?.len())?;
-        length("states", latents * dims * width, content.len())?;
+        head.within("floor", 0, model.floor, 1e-4, 1.0);
+        head.within("compression", 0, model.power, 0.05, 1.0);
+        head.within("persistence", 0, model.persistence, 0.0, 0.99);
+        if model.successors > MOST_LATENTS || model.single > model.bins() {
+            return Err(range("sizes", 0));
+        }
+        head.length("masks", latents * model.mask_len(), model.masks.len());
+        head.length("prior", latents, model.prior.len());
+        head.length("successors", latents * model.successors * 2, model.next.len());
+        let filters = model.filters();
+        if !(1..=MOST_FILTERS).contains(&filters) || filters * count != model.gains.len() {
+            head.refuse(range("gains", 0));
+        }
+        let float_rows = if let Numbers::Float(rows) = rows { rows } else { &[] };
+        for (field, numbers, least, most) in [
+            ("gains", model.gains, 1e-3, 1e3),
+            ("states", float_rows, 0.0, 1e3),
+            ("prior", model.prior, 1e-6, 1.0),
+        ] {
+            numbers.iter().enumerate().for_each(|(i, &number)| head.within(field, i, number, least, most));
+        }
+        head.checked()?;
         model.check()?;
         Ok(model)
     }
 
-    /// Sizes that agree and numbers within ranges in which nothing overflows.
+    /// Bands, successors and groups that belong together.
     fn check(&self) -> Result<(), BlobError> {
-        if !(1e-4..=1.0).contains(&self.floor) {
-            return Err(range("floor", 0));
-        }
-        if !(0.05..=1.0).contains(&self.power) {
-            return Err(range("compression", 0));
-        }
-        if !(0.0..=0.99).contains(&self.persistence) {
-            return Err(range("persistence", 0));
-        }
-        if self.successors > MOST_LATENTS || self.single > self.bins() {
-            return Err(range("sizes", 0));
-        }
-        length("masks", self.latents * self.mask_len(), self.masks.len())?;
-        length("prior", self.latents, self.prior.len())?;
-        length("successors", self.latents * self.successors * 2, self.next.len())?;
-        let filters = self.filters();
-        if !(1..=MOST_FILTERS).contains(&filters) || filters * self.count != self.gains.len() {
-            return Err(range("gains", 0));
-        }
-        if let Some(i) = self.gains.iter().position(|gain| !(1e-3..=1e3).contains(gain)) {
-            return Err(range("gains", i));
-        }
         for (d, &[lo, rise, hi, fall]) in self.bands.iter().enumerate() {
             let is_placed = lo >= -1.0 && lo < hi && hi <= self.bins() as f32;
             if !is_placed || !(1e-6..=1e3).contains(&rise) || !(1e-6..=1e3).contains(&fall) {
                 return Err(range("bands", d));
             }
-        }
-        if let Rows::Float(rows) = self.rows
-            && let Some(i) = rows.iter().position(|w| !(0.0..=1e3).contains(w))
-        {
-            return Err(range("states", i));
-        }
-        if let Some(i) = self.prior.iter().position(|p| !(1e-6..=1.0).contains(p)) {
-            return Err(range("prior", i));
         }
         let (pairs, rest) = self.normal.as_chunks::<2>();
         let is_ordered = pairs.windows(2).all(|two| match two {
@@ -237,11 +203,11 @@ impl<'a> SpectralModel<'a> {
         let (dims, gain) = (self.dims(), gain * self.unit());
         let raise = |band: &mut f32, w: f32| *band = if w > *band { w } else { *band };
         match self.rows {
-            Rows::Float(rows) => {
+            Numbers::Float(rows) => {
                 let row = span(rows, latent * dims, dims);
                 bands.iter_mut().zip(row).for_each(|(band, &w)| raise(band, w * gain));
             }
-            Rows::Byte(rows) => {
+            Numbers::Integer(rows) => {
                 let row = span(rows, latent * dims, dims);
                 bands.iter_mut().zip(row).for_each(|(band, &w)| raise(band, f32::from(w) * gain));
             }
@@ -249,7 +215,7 @@ impl<'a> SpectralModel<'a> {
     }
 
     #[inline]
-    pub(super) fn rows(&self) -> Rows<'a> {
+    pub(super) fn rows(&self) -> Numbers<'a> {
         self.rows
     }
 
@@ -406,7 +372,7 @@ impl<'a> SpectralModel<'a> {
 
     /// Whether W is stored in bytes.
     pub fn is_integer(&self) -> bool {
-        matches!(self.rows, Rows::Byte(_))
+        matches!(self.rows, Numbers::Integer(_))
     }
 
     /// What scores are usual: pairs of the rate of frames above a score and that score. Empty where it was not measured

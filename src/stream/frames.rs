@@ -149,14 +149,14 @@ impl<'m, M: FrameModel<'m>> FrameStream<'m, M> {
 
     /// Takes n samples of all channels, sample by sample, and puts out n of all sources in the same way; n may be 0.
     pub fn process(&mut self, input: &[f32], output: &mut [f32]) -> Result<(), Error> {
-        let (rings, infer) = self.parts();
-        rings.process(input, output, infer)
+        let (rings, mut infer) = self.parts();
+        rings.process(input, output, &mut infer)
     }
 
     /// The same with integers: 32768 is 1. What is louder comes out as the largest there is.
     pub fn process_i16(&mut self, input: &[i16], output: &mut [i16]) -> Result<(), Error> {
-        let (rings, infer) = self.parts();
-        rings.process_i16(input, output, infer)
+        let (rings, mut infer) = self.parts();
+        rings.process_i16(input, output, &mut infer)
     }
 
     /// The rings, and what is done whenever K samples have come.

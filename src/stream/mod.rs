@@ -206,15 +206,15 @@ impl<'m> Stream<'m> {
 
     /// Takes n samples of all channels, sample by sample, and puts out n of all groups in the same way; n may be 0.
     pub fn process(&mut self, input: &[f32], output: &mut [f32]) -> Result<(), Error> {
-        let (rings, work) = self.parts();
-        rings.process(input, output, work)
+        let (rings, mut work) = self.parts();
+        rings.process(input, output, &mut work)
     }
 
     /// The same with integers, as converters and sound files have them: 32768 is 1. What is louder comes out as the
     /// largest there is.
     pub fn process_i16(&mut self, input: &[i16], output: &mut [i16]) -> Result<(), Error> {
-        let (rings, work) = self.parts();
-        rings.process_i16(input, output, work)
+        let (rings, mut work) = self.parts();
+        rings.process_i16(input, output, &mut work)
     }
 
     /// The rings, and what is done whenever K samples have come.

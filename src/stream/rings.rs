@@ -40,7 +40,7 @@ pub(crate) struct Rings<'m> {
 }
 
 /// What is done whenever K samples have come.
-type Burst<'x> = dyn FnMut(&[f32], &mut [f32], usize) -> bool + 'x;
+pub(crate) type Burst<'x> = dyn FnMut(&[f32], &mut [f32], usize) -> bool + 'x;
 
 /// `burst` in what follows is called whenever K samples have come, with the rings of input and of output and the place of
 /// the oldest sample; it says whether all could be inferred.
@@ -51,30 +51,25 @@ impl Rings<'_> {
         self.output.fill(0.0);
     }
 
-    pub fn process(
-        &mut self,
-        input: &[f32],
-        output: &mut [f32],
-        mut burst: impl FnMut(&[f32], &mut [f32], usize) -> bool,
-    ) -> Result<(), Error> {
+    pub fn process(&mut self, input: &[f32], output: &mut [f32], burst: &mut Burst<'_>) -> Result<(), Error> {
         let samples = self.samples(input.len(), output.len())?;
         if let Some(index) = input.iter().position(|y| !y.is_finite()) {
             return Err(Error::SampleNotFinite { index });
         }
-        self.run(samples, &|i| at(input, i), &mut |i, value| set(output, i, value), &mut burst)
+        self.run(samples, &|i| at(input, i), &mut |i, value| set(output, i, value), burst)
     }
 
     pub fn process_i16(
         &mut self,
         input: &[i16],
         output: &mut [i16],
-        mut burst: impl FnMut(&[f32], &mut [f32], usize) -> bool,
+        burst: &mut Burst<'_>,
     ) -> Result<(), Error> {
         let samples = self.samples(input.len(), output.len())?;
         let read = |i: usize| f32::from(input.get(i).copied().unwrap_or_default()) / 32768.0;
         // Halves away from zero; `as` saturates.
         let rounded = |value: f32| (value * 32768.0 + if value < 0.0 { -0.5 } else { 0.5 }) as i16;
-        self.run(samples, &read, &mut |i, value| set(output, i, rounded(value)), &mut burst)
+        self.run(samples, &read, &mut |i, value| set(output, i, rounded(value)), burst)
     }
 
     /// n, if the lengths fit.
