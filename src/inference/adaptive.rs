@@ -18,8 +18,8 @@ pub(super) fn select<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, 
     let scratch = Scratch {
         projection: memory.projection,
         seen: memory.mean,
+        gains: memory.variance,
         best: words_mut(memory.activity),
-        best_gains: memory.variance,
     };
     refer(&mut tableau, scratch);
     (state.joint, state.on, state.count) = (tableau.joint, tableau.on, tableau.count);

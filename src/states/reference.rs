@@ -22,15 +22,16 @@ use crate::select::rise;
 pub(crate) const PER_ROUND: usize = 4;
 pub(crate) const ROUNDS: usize = 4;
 
-/// Scratch of a search over all latents.
+/// Scratch of a search over all latents. (H each)
 pub(crate) struct Scratch<'x, T> {
-    /// b. (H)
+    /// b.
     pub projection: &'x [T],
-    /// r, and what is no number for candidates. (H)
+    /// r, and what is no number for candidates.
     pub seen: &'x mut [T],
-    /// The best of them that are no candidates, best first, and their gains; what is left over gains nothing. (H)
+    /// Nats gained by turning a latent on.
+    pub gains: &'x mut [T],
+    /// The latents that gain most, best first.
     pub best: &'x mut [u32],
-    pub best_gains: &'x mut [T],
 }
 
 /// Finds the reference and the candidates; the tableau is empty before, and at the reference after it.
@@ -42,18 +43,14 @@ pub(crate) fn refer<T: Real>(tableau: &mut Tableau<'_, T>, mut scratch: Scratch<
         tableau.climb(max_active);
         return;
     }
-    let beside = selected.saturating_sub(max_active).max(1);
     // With G a round is cheap.
     let rounds = if model.gram.is_some() { max_active } else { ROUNDS };
     copy(scratch.seen, scratch.projection);
-    rank(tableau, &mut scratch, beside.max(PER_ROUND));
-    // The first of the ranked that is no candidate yet.
-    let mut next = 0;
+    evaluate(tableau, &mut scratch);
     for _ in 0..rounds {
         let before = tableau.on;
         let room = selected.saturating_sub(tableau.len() + 1).min(PER_ROUND);
-        next = append_best(tableau, &mut scratch, 0, room, T::ZERO);
-        if next == 0 {
+        if append_best(tableau, &mut scratch, room, T::ZERO) == 0 {
             break;
         }
         tableau.climb(max_active);
@@ -61,95 +58,91 @@ pub(crate) fn refer<T: Real>(tableau: &mut Tableau<'_, T>, mut scratch: Scratch<
             break;
         }
         look_again(tableau, &mut scratch);
-        rank(tableau, &mut scratch, beside.max(PER_ROUND));
-        next = 0;
+        evaluate(tableau, &mut scratch);
     }
+    let beside = selected.saturating_sub(max_active).max(1);
     let off = tableau.len() - tableau.count;
     let room = selected.saturating_sub(tableau.len()).min(beside.saturating_sub(off));
-    append_best(tableau, &mut scratch, next, room, T::IMPOSSIBLE);
+    append_best(tableau, &mut scratch, room, T::IMPOSSIBLE);
     tableau.climb(max_active);
 }
 
-/// Up to `count` of the ranked latents, from `next` on, become candidates, as long as they gain more than `least`. Returns
-/// which is the first that did not.
+/// Up to `count` latents become candidates, those that gain most and more than `least`. Returns how many did.
 fn append_best<T: Real>(
     tableau: &mut Tableau<'_, T>,
     scratch: &mut Scratch<'_, T>,
-    mut next: usize,
     count: usize,
     least: T,
 ) -> usize {
-    let last = next + count;
-    while next < last && at(scratch.best_gains, next) > least {
-        let Some(&latent) = scratch.best.get(next) else { break };
+    let Scratch { seen, gains, best, .. } = scratch;
+    let found = rank(gains, span_mut(tableau.column, 0, count), best, least);
+    for &latent in best.iter().take(found) {
         let h = latent as usize;
-        tableau.append(latent as u16, at(scratch.seen, h));
+        tableau.append(latent as u16, at(seen, h));
         // It is one now: no comparison is true of what is no number.
-        set(scratch.seen, h, T::NAN);
-        next += 1;
+        set(seen, h, T::NAN);
+        set(gains, h, T::NAN);
     }
-    next
+    found
 }
 
-/// Ranks all latents that are no candidates by the nats that turning them on gains, and keeps the `count` best.
+/// The latents that gain most and more than `least`, best first, as many as there is room for their gains. Returns how many.
 #[inline(never)]
-fn rank<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>, count: usize) {
-    let (model, seen) = (tableau.model, &*scratch.seen);
-    let count = count.min(seen.len());
-    let (gains, best) = (span_mut(scratch.best_gains, 0, count), span_mut(scratch.best, 0, count));
-    gains.fill(T::IMPOSSIBLE);
-    let mut least = T::IMPOSSIBLE;
-    let mut offer = |latent: usize, gain: T| {
-        if gain > least {
-            rise(gains, best, gain, latent as u32);
-            least = gains.last().copied().unwrap_or(gain);
+fn rank<T: Real>(gains: &[T], best_gains: &mut [T], best: &mut [u32], mut least: T) -> usize {
+    best_gains.fill(least);
+    let (count, mut found) = (best_gains.len(), 0);
+    for (h, &gain) in (0..).zip(gains) {
+        if gain > least && count != 0 {
+            rise(best_gains, span_mut(best, 0, count), gain, h);
+            least = at(best_gains, count - 1);
+            found += 1;
         }
-    };
-    let h = seen.len();
-    Count::Ranked.add(h);
-    let (Some(grams), Some(logits)) = (model.gram_diagonal.get(..h), model.prior_logit.get(..h)) else {
-        return;
-    };
+    }
+    count.min(found)
+}
+
+/// The nats that turning on gains, of all latents that are no candidates.
+#[inline(never)]
+fn evaluate<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>) {
+    let model = tableau.model;
+    let latents = scratch.gains.iter_mut().zip(&*scratch.seen);
+    Count::Ranked.add(latents.len());
+    let priors = model.prior_logit.iter().zip(model.gram_diagonal);
     match tableau.family() {
         Family::Slab => {
-            Count::SlabGains.add(h);
-            let (means, precisions) = (model.slab_mean.get(..h), model.slab_precision.get(..h));
-            let (Some(means), Some(precisions), Some(offsets)) =
-                (means, precisions, model.score_offset.get(..h))
-            else {
-                return;
-            };
-            for (i, &r) in seen.iter().enumerate() {
-                let (g, mean, precision) = (at(grams, i), at(means, i), at(precisions, i));
+            Count::SlabGains.add(latents.len());
+            let slabs = model.slab_precision.iter().zip(model.slab_mean).zip(model.score_offset);
+            for (((gain, &r), (&logit, &g)), ((&precision, &mean), &offset)) in
+                latents.zip(priors).zip(slabs)
+            {
                 let mut square = r * r;
                 if mean != T::ZERO {
                     Count::MeanGains.add(1);
                     square += precision * mean * (r + r - g * mean);
                 }
-                offer(i, T::HALF * square / (g + precision) + (at(logits, i) + at(offsets, i)));
+                *gain = T::HALF * square / (g + precision) + (logit + offset);
             }
         }
         Family::Binary => {
-            Count::Gains.add(seen.len());
-            for (i, &r) in seen.iter().enumerate() {
-                offer(i, at(logits, i) + r - T::HALF * at(grams, i));
+            Count::Gains.add(latents.len());
+            for ((gain, &r), (&logit, &g)) in latents.zip(priors) {
+                *gain = logit + r - T::HALF * g;
             }
         }
         Family::Maximal => {
-            Count::GainDims.add(model.shape.dims * seen.len());
-            for (i, &r) in seen.iter().enumerate() {
+            Count::GainDims.add(model.shape.dims * latents.len());
+            for (i, ((gain, &r), &logit)) in latents.zip(model.prior_logit).enumerate() {
                 // What is no number goes with what is none.
-                let mut sum = at(logits, i) + r * T::ZERO;
+                *gain = logit + r * T::ZERO;
                 with_column!(model, i, |column| {
                     let dims = tableau.sample.iter().zip(&*tableau.maxima).zip(column).enumerate();
                     for (d, ((&y, &m), w)) in dims {
                         if w > m {
                             Count::GainsTaken.add(1);
-                            sum += model.precision(d) * mca::gain(y, m, w);
+                            *gain += model.precision(d) * mca::gain(y, m, w);
                         }
                     }
                 });
-                offer(i, sum);
             }
         }
     }
