@@ -187,6 +187,7 @@ mod tests {
             table: None,
             fixed: None,
             is_transformed: false,
+            has_slab_mean: false,
             log_norm: 0.0,
         }
     }

@@ -9,7 +9,7 @@ use crate::features::{DETAIL, GIBBS, SUBSETS};
 use crate::kinds::Family;
 use crate::model::{Shape, States};
 use crate::numeric::math::Real;
-use crate::numeric::slices::{pairs, triangle};
+use crate::numeric::slices::triangle;
 use crate::numeric::words::{Record, record};
 
 /// What inference reports.
@@ -102,8 +102,6 @@ record! {
         shrunk,
         /// Off: r, what the residual has of it. On: its coefficient less the slab's mean.
         seen,
-        /// Its entry of S with the candidate whose flip leads to the state that is looked at.
-        beside,
         /// Maximal causes: the change of the log joint by its flip.
         exponent,
         /// Where it is on: its coefficient and the variance of that.
@@ -175,8 +173,8 @@ struct Sizes {
     /// H' where latents become candidates of a tableau, H where they have distances instead.
     tableau: usize,
     distances: usize,
-    /// Pairs of candidates, where they have any.
-    pairs: usize,
+    /// H'^2 where candidates have couplings.
+    square: usize,
     /// The same where G is needed beside the tableau.
     gram: usize,
     /// D where maxima of states are kept.
@@ -212,7 +210,7 @@ impl Sizes {
         let is_table = SUBSETS && matches!(shape.states, States::Table) && !is_sampled;
         let has_second = DETAIL && !matches!(detail, Detail::Marginals);
         let is_mixture = kind.is_mixture();
-        let pairs = if is_maximal || is_mixture { 0 } else { pairs(n) };
+        let square = if is_maximal || is_mixture { 0 } else { n * n };
         Self {
             d,
             h,
@@ -220,8 +218,8 @@ impl Sizes {
             a,
             tableau: if is_mixture { 0 } else { n },
             distances: if is_mixture { h } else { 0 },
-            pairs,
-            gram: if is_table || is_sampled { pairs } else { 0 },
+            square,
+            gram: if is_table || is_sampled { square } else { 0 },
             maxima: if is_maximal && !is_sampled { d } else { 0 },
             levels: match shape.states {
                 States::Subsets if SUBSETS && !is_sampled && !is_mixture => levels(n, max_active),
@@ -243,7 +241,7 @@ impl Sizes {
 
     /// Numbers of one level of the walk over subsets.
     const fn level(&self) -> usize {
-        self.n * <Kept<f32> as Record<f32>>::LEN + self.pairs + 2 * self.maxima
+        self.n * <Kept<f32> as Record<f32>>::LEN + self.square + 2 * self.maxima
     }
 }
 
@@ -297,22 +295,22 @@ arrays! { sizes;
     variance: sizes.h,
     /// [`Candidate`]s. (H')
     candidates: sizes.tableau * <Candidate<f32> as Record<f32>>::LEN,
-    /// The tableau off its diagonal, a lower triangle by rows.
-    pairs: sizes.pairs,
+    /// The tableau, rows of H' entries, with zeros on its diagonal.
+    square: sizes.square,
     /// Squared distances from the components of a mixture. (H)
     distance: sizes.distances,
     /// One column of the tableau; scratch. (H')
     column: sizes.n,
     /// The largest and the next largest cause of each dimension. (2 D)
     maxima: 2 * sizes.maxima,
-    /// States of the walk over subsets: [`Kept`] candidates, pairs and maxima of each. Or factors of [`crate::fixed`], which need
+    /// States of the walk over subsets: [`Kept`] candidates, tableau and maxima of each. Or factors of [`crate::fixed`], which need
     /// less.
     levels: sizes.levels * sizes.level(),
     /// States that were expanded, and those that wait to be: masks, and weights.
     expanded: sizes.expansions,
     waiting: sizes.expansions,
     waiting_weights: sizes.expansions,
-    /// G of the candidates as `pairs`, where the tableau is something else.
+    /// G of the candidates as `square`, where the tableau is something else.
     gram: sizes.gram,
     /// [`Link`]s of a chain, its values, maxima, their sums, [`Border`]s.
     links: sizes.chain * <Link<f32> as Record<f32>>::LEN,

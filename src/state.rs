@@ -62,7 +62,7 @@ macro_rules! tableau {
             weighted: $memory.weighted,
             latents: $latents,
             candidates: $crate::numeric::words::records_mut($memory.candidates),
-            pairs: $memory.pairs,
+            square: $memory.square,
             column: $memory.column,
             maxima: $memory.maxima,
             joint: $joint,

@@ -132,7 +132,7 @@ pub(crate) fn infer<T: Real>(
         latents: &mut state.latents,
         candidates: records_mut(candidates),
         cells: records_mut(cells),
-        pairs: integers_mut(memory.pairs),
+        pairs: integers_mut(memory.square),
         column: integers_mut(memory.column),
         block,
         coarse: 2 * block,

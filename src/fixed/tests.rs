@@ -110,6 +110,7 @@ impl<T: Real> Numbers<T> {
             table: None,
             fixed: Some(&self.fixed),
             is_transformed: false,
+            has_slab_mean: false,
             log_norm: T::ZERO,
         };
         Model::new(parts).unwrap()

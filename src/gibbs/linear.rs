@@ -50,7 +50,7 @@ impl<'x, 't, T: Real> Linear<'x, 't, T> {
         projection: &'x [T],
         (energy, max_active): (T, usize),
     ) -> Self {
-        copy(gram, tableau.pairs);
+        copy(gram, tableau.square);
         let (n, is_loud) = (tableau.len(), tableau.is_loud);
         for i in 0..n {
             let base = at(projection, tableau.latent(i));
@@ -95,7 +95,7 @@ impl<'x, 't, T: Real> Linear<'x, 't, T> {
 
     /// G_pj.
     fn coupling(&self, p: usize, j: usize) -> T {
-        if p == j { self.diagonal(p) } else { pair(self.gram, p, j) }
+        if p == j { self.diagonal(p) } else { pair(self.gram, self.tableau.candidates.len(), p, j) }
     }
 
     /// Brings the tableau to the latents that are on, turning on first.

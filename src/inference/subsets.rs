@@ -63,7 +63,7 @@ fn by_walk<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mu
 /// joint of that residual.
 fn refer<T: Real>(tableau: &mut Tableau<'_, T>, gram: &mut [T], projection: &[T], energy: T) -> T {
     tableau.begin(projection, energy);
-    copy(gram, tableau.pairs);
+    copy(gram, tableau.square);
     let n = tableau.len();
     if !tableau.is_loud {
         tableau.mark();

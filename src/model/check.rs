@@ -60,7 +60,7 @@ impl<'a, T: Real> Model<'a, T> {
         Ok(parts)
     }
 
-    /// [`Model::new`] in place. Finds out the peak of a dictionary of integers.
+    /// [`Model::new`] in place. Finds out the peak of a dictionary of integers, and whether slabs have means.
     pub(crate) fn check(&mut self) -> Result<(), ModelError> {
         if let Some(features) = left_out(self) {
             return Err(ModelError::LeftOut { features });
@@ -94,6 +94,7 @@ impl<'a, T: Real> Model<'a, T> {
         }
         checks.numbers("prior", self.prior_logit, h, Sign::Any);
         checks.numbers("slab_mean", self.slab_mean, slab, Sign::Any);
+        self.has_slab_mean = self.slab_mean.iter().any(|&mean| mean != T::ZERO);
         checks.numbers("slab_cov", self.slab_precision, slab, Sign::Positive);
         checks.numbers("gram_diagonal", self.gram_diagonal, h, Sign::NotNegative);
         checks.numbers("score_offset", self.score_offset, slab, Sign::Any);

@@ -197,6 +197,8 @@ pub struct Model<'a, T> {
     pub fixed: Option<&'a [FixedLatent]>,
     /// Whether points are coefficients of a transform, which a stream makes of samples, rather than samples.
     pub is_transformed: bool,
+    /// Whether any mu_h is other than zero; found out by [`Model::new`].
+    pub has_slab_mean: bool,
     /// -D/2 ln(2 pi) - 1/2 ln det Sigma + sum_h ln(1 - pi_h); of a mixture without the last.
     pub log_norm: T,
 }

@@ -72,11 +72,6 @@ pub(crate) const fn triangle(n: usize) -> usize {
     n * (n + 1) / 2
 }
 
-/// Pairs among `n`: entries of a triangle without diagonal.
-pub(crate) const fn pairs(n: usize) -> usize {
-    triangle(n.saturating_sub(1))
-}
-
 /// Sum of products in index order (the order is part of the result).
 #[inline(always)]
 pub(crate) fn dot<T: Real>(a: &[T], b: &[T]) -> T {

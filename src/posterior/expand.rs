@@ -6,6 +6,7 @@ use crate::features::DETAIL;
 use crate::kinds::Family;
 use crate::memory::Candidate;
 use crate::numeric::math::Real;
+use crate::numeric::slices::span;
 use crate::states::search::Found;
 use crate::states::tableau::{Joint, Tableau, ones};
 
@@ -144,6 +145,7 @@ impl<T: Real> Weighing<T> {
         first: usize,
     ) -> Result<(), (usize, Raised<T>)> {
         let (n, glance) = (tableau.len(), tableau.glance.as_ref());
+        let flipped = span(tableau.square, tableau.flipped() * tableau.candidates.len(), n);
         let (mut counted, mut on) = (counted >> (first % 64), tableau.on >> (first % 64));
         let Some(candidates) = tableau.candidates.get_mut(first..n) else { return Ok(()) };
         for (i, candidate) in (first..).zip(candidates) {
@@ -153,7 +155,7 @@ impl<T: Real> Weighing<T> {
             if !(is_counted || is_on) {
                 continue;
             }
-            let place = candidate.seen_from(i, glance, Family::Slab);
+            let place = candidate.seen_from(i, flipped, glance, Family::Slab);
             if is_on {
                 (candidate.x, candidate.variance) = (candidate.mean + place.seen, place.diagonal);
                 if !is_counted {
@@ -190,13 +192,15 @@ impl<T: Real> Weighing<T> {
         first: usize,
     ) -> Result<(), (usize, Raised<T>)> {
         let (n, family, glance) = (tableau.len(), tableau.family(), tableau.glance.as_ref());
+        // Maximal causes have no couplings, and are never only looked at.
+        let flipped = span(tableau.square, tableau.flipped() * tableau.candidates.len(), n);
         let Some(candidates) = tableau.candidates.get_mut(first..n) else { return Ok(()) };
         for (i, candidate) in (first..).zip(candidates) {
             candidate.weight = T::ZERO;
             if counted >> (i % 64) & 1 == 0 {
                 continue;
             }
-            let flip = candidate.flip(candidate.seen_from(i, glance, family), family);
+            let flip = candidate.flip(candidate.seen_from(i, flipped, glance, family), family);
             let weight = self.weigh(i, flip.exponent, T::ONE, self.floor).map_err(|raised| (i, raised))?;
             candidate.weight = weight;
             candidate.apart += weight;

@@ -45,12 +45,13 @@ pub(crate) fn refer<T: Real>(tableau: &mut Tableau<'_, T>, mut scratch: Scratch<
     }
     // With G a round is cheap.
     let rounds = if model.gram.is_some() { max_active } else { ROUNDS };
-    copy(scratch.seen, scratch.projection);
-    evaluate(tableau, &mut scratch);
+    if let Some(seen) = scratch.seen.get_mut(..scratch.projection.len()) {
+        seen.copy_from_slice(scratch.projection);
+    }
+    let mut found = evaluate(tableau, &mut scratch);
     for _ in 0..rounds {
-        let before = tableau.on;
-        let room = selected.saturating_sub(tableau.len() + 1).min(PER_ROUND);
-        if append_best(tableau, &mut scratch, room, T::ZERO) == 0 {
+        let (before, room) = (tableau.on, selected.saturating_sub(tableau.len() + 1));
+        if !append_best(tableau, &mut scratch, found.min(room)) {
             break;
         }
         tableau.climb(max_active);
@@ -58,94 +59,130 @@ pub(crate) fn refer<T: Real>(tableau: &mut Tableau<'_, T>, mut scratch: Scratch<
             break;
         }
         look_again(tableau, &mut scratch);
-        evaluate(tableau, &mut scratch);
+        found = evaluate(tableau, &mut scratch);
     }
     let beside = selected.saturating_sub(max_active).max(1);
     let off = tableau.len() - tableau.count;
     let room = selected.saturating_sub(tableau.len()).min(beside.saturating_sub(off));
-    append_best(tableau, &mut scratch, room, T::IMPOSSIBLE);
+    let mut ranking = Ranking::new(span_mut(tableau.column, 0, room), scratch.best, T::IMPOSSIBLE);
+    for (h, &gain) in (0..).zip(&*scratch.gains) {
+        ranking.offer(h, gain);
+    }
+    found = ranking.found();
+    append_best(tableau, &mut scratch, found);
     tableau.climb(max_active);
 }
 
-/// Up to `count` latents become candidates, those that gain most and more than `least`. Returns how many did.
-fn append_best<T: Real>(
-    tableau: &mut Tableau<'_, T>,
-    scratch: &mut Scratch<'_, T>,
-    count: usize,
-    least: T,
-) -> usize {
-    let Scratch { seen, gains, best, .. } = scratch;
-    let found = rank(gains, span_mut(tableau.column, 0, count), best, least);
-    for &latent in best.iter().take(found) {
+/// The first of the ranked latents become candidates. Returns whether there are any.
+fn append_best<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, T>, count: usize) -> bool {
+    for &latent in scratch.best.iter().take(count) {
         let h = latent as usize;
-        tableau.append(latent as u16, at(seen, h));
+        tableau.append(latent as u16, at(scratch.seen, h));
         // It is one now: no comparison is true of what is no number.
-        set(seen, h, T::NAN);
-        set(gains, h, T::NAN);
+        set(scratch.seen, h, T::NAN);
+        set(scratch.gains, h, T::NAN);
     }
-    found
+    count != 0
 }
 
-/// The latents that gain most and more than `least`, best first, as many as there is room for their gains. Returns how many.
-#[inline(never)]
-fn rank<T: Real>(gains: &[T], best_gains: &mut [T], best: &mut [u32], mut least: T) -> usize {
-    best_gains.fill(least);
-    let (count, mut found) = (best_gains.len(), 0);
-    for (h, &gain) in (0..).zip(gains) {
-        if gain > least && count != 0 {
-            rise(best_gains, span_mut(best, 0, count), gain, h);
-            least = at(best_gains, count - 1);
-            found += 1;
+/// The latents that gain most, best first.
+struct Ranking<'x, T> {
+    gains: &'x mut [T],
+    latents: &'x mut [u32],
+    /// What a latent must gain more than to be one of them.
+    least: T,
+    found: usize,
+}
+
+impl<'x, T: Real> Ranking<'x, T> {
+    /// As many as there is room for gains, none that gains less than `least`.
+    fn new(gains: &'x mut [T], latents: &'x mut [u32], least: T) -> Self {
+        gains.fill(least);
+        let latents = span_mut(latents, 0, gains.len());
+        Self { least: if gains.is_empty() { T::NAN } else { least }, gains, latents, found: 0 }
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, latent: u32, gain: T) {
+        if gain > self.least {
+            self.add(latent, gain);
         }
     }
-    count.min(found)
+
+    #[inline(never)]
+    fn add(&mut self, latent: u32, gain: T) {
+        rise(self.gains, self.latents, gain, latent);
+        self.least = self.gains.last().copied().unwrap_or(gain);
+        self.found += 1;
+    }
+
+    /// How many there are.
+    fn found(&self) -> usize {
+        self.found.min(self.gains.len())
+    }
 }
 
-/// The nats that turning on gains, of all latents that are no candidates.
+/// The nats that turning on gains, of all latents that are no candidates; ranks the first of those that gain something. Returns how
+/// many that are.
 #[inline(never)]
-fn evaluate<T: Real>(tableau: &Tableau<'_, T>, scratch: &mut Scratch<'_, T>) {
-    let model = tableau.model;
+fn evaluate<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, T>) -> usize {
+    let (model, family) = (tableau.model, tableau.family());
     let latents = scratch.gains.iter_mut().zip(&*scratch.seen);
+    let room = tableau.column.len().min(PER_ROUND);
+    let mut ranking = Ranking::new(span_mut(tableau.column, 0, room), scratch.best, T::ZERO);
     Count::Ranked.add(latents.len());
     let priors = model.prior_logit.iter().zip(model.gram_diagonal);
-    match tableau.family() {
+    match family {
         Family::Slab => {
             Count::SlabGains.add(latents.len());
-            let slabs = model.slab_precision.iter().zip(model.slab_mean).zip(model.score_offset);
-            for (((gain, &r), (&logit, &g)), ((&precision, &mean), &offset)) in
-                latents.zip(priors).zip(slabs)
-            {
-                let mut square = r * r;
-                if mean != T::ZERO {
-                    Count::MeanGains.add(1);
-                    square += precision * mean * (r + r - g * mean);
+            let slabs = model.slab_precision.iter().zip(model.score_offset);
+            let latents = latents.zip(priors);
+            let mut offer = |h, slot: &mut T, square: T, d: T, cost: T| {
+                let gain = T::HALF * square / d + cost;
+                *slot = gain;
+                ranking.offer(h, gain);
+            };
+            if model.has_slab_mean {
+                Count::MeanGains.add(latents.len());
+                let slabs = model.slab_mean.iter().zip(slabs);
+                for (h, (((slot, &r), (&logit, &g)), (&mean, (&k, &offset)))) in (0..).zip(latents.zip(slabs))
+                {
+                    offer(h, slot, r * r + k * mean * (r + r - g * mean), g + k, logit + offset);
                 }
-                *gain = T::HALF * square / (g + precision) + (logit + offset);
+            } else {
+                for (h, (((slot, &r), (&logit, &g)), (&k, &offset))) in (0..).zip(latents.zip(slabs)) {
+                    offer(h, slot, r * r, g + k, logit + offset);
+                }
             }
         }
         Family::Binary => {
             Count::Gains.add(latents.len());
-            for ((gain, &r), (&logit, &g)) in latents.zip(priors) {
-                *gain = logit + r - T::HALF * g;
+            for (h, ((slot, &r), (&logit, &g))) in (0..).zip(latents.zip(priors)) {
+                let gain = logit + r - T::HALF * g;
+                *slot = gain;
+                ranking.offer(h, gain);
             }
         }
         Family::Maximal => {
             Count::GainDims.add(model.shape.dims * latents.len());
-            for (i, ((gain, &r), &logit)) in latents.zip(model.prior_logit).enumerate() {
+            for (h, ((slot, &r), &logit)) in (0..).zip(latents.zip(model.prior_logit)) {
                 // What is no number goes with what is none.
-                *gain = logit + r * T::ZERO;
-                with_column!(model, i, |column| {
+                let mut gain = logit + r * T::ZERO;
+                with_column!(model, h as usize, |column| {
                     let dims = tableau.sample.iter().zip(&*tableau.maxima).zip(column).enumerate();
                     for (d, ((&y, &m), w)) in dims {
                         if w > m {
                             Count::GainsTaken.add(1);
-                            *gain += model.precision(d) * mca::gain(y, m, w);
+                            gain += model.precision(d) * mca::gain(y, m, w);
                         }
                     }
                 });
+                *slot = gain;
+                ranking.offer(h, gain);
             }
         }
     }
+    ranking.found()
 }
 
 /// r of all latents that are no candidates, in the present state.

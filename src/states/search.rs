@@ -27,13 +27,16 @@
 use super::tableau::{Joint, Tableau};
 use crate::counts::Count;
 use crate::numeric::math::Real;
-use crate::numeric::slices::{at, set, span};
+use crate::numeric::slices::{at, set, span, span_mut};
 use crate::numeric::words::words_mut;
+use crate::select::rise;
 
 /// A state whose neighbours are expected to weigh this many nats less than the best, 2 %, is not expanded; with many expansions
 /// more, so that with enough of them nothing is left.
 pub(crate) const TAU: f64 = 4.0;
 pub(crate) const TAU_PER_EXPANSION: f64 = 1.0;
+/// e^-TAU.
+const E_TAU: f64 = 0.018_315_638_888_734_18;
 
 /// Memory of a search: X entries each.
 pub(crate) struct Room<'x, T> {
@@ -84,27 +87,22 @@ pub(crate) fn search<T: Real>(
     max_active: usize,
     mut expand: impl FnMut(&mut Tableau<'_, T>, bool, u64) -> Found<T>,
 ) -> usize {
-    let most = room.waiting_weights.len();
-    let (expanded, waiting) = (words_mut(room.expanded), words_mut(room.waiting));
-    let weights = room.waiting_weights;
-    let mut close = T::ZERO;
-    let (mut queued, mut count) = (0, 0);
+    let Room { expanded, waiting, waiting_weights } = room;
+    let (expanded, waiting) = (words_mut(expanded), words_mut(waiting));
+    let most = waiting_weights.len();
+    waiting_weights.fill(T::ZERO);
+    let (mut close, mut count) = (T::ZERO, 0);
     loop {
         let state = tableau.on as u32;
-        let known = met(state, expanded.get(..count).unwrap_or(&[]));
+        let known = met(state, span(expanded, 0, count));
         // No more may turn on than there is room for.
         let off = if tableau.count < max_active { u32::MAX } else { state };
         let found = expand(tableau, count == 0, u64::from(!known & off));
         set(expanded, count, state);
         count += 1;
-        // As many wait as can still be expanded.
+        // As many wait as can still be expanded: the queue loses its first place to the state that is.
         let left = most - count;
-        let (Some(weights), Some(waiting)) = (weights.get_mut(..left), waiting.get_mut(..left)) else {
-            return count;
-        };
-        if left == 0 {
-            return count;
-        }
+        let (weights, waiting) = (span_mut(waiting_weights, count, left), span_mut(waiting, count, left));
         if found.scale != T::ONE {
             weights.iter_mut().for_each(|weight| *weight *= found.scale);
         }
@@ -113,44 +111,22 @@ pub(crate) fn search<T: Real>(
         // together replace a third, the reference is lonely, and the states beyond are not.)
         if count == 1 {
             let beside = (found.total - found.reference) / found.reference;
-            let beside = if beside < T::ONE { beside.max(T::from_f64(-TAU).exp()) } else { T::ONE };
+            let beside = if beside < T::ONE { beside.max(T::from_f64(E_TAU)) } else { T::ONE };
             close = (-reach::<T>(most)).exp() / beside;
         }
-        let mut least = found.best * close;
-        queued = queued.min(left);
-        if queued == left {
-            least = least.max(at(weights, left - 1));
-        }
+        let worth = found.best * close;
+        let mut least = worth.max(at(weights, left.wrapping_sub(1)));
         for (i, candidate) in span(tableau.candidates, 0, tableau.len()).iter().enumerate() {
-            let weight = candidate.weight;
-            if !(weight > least) {
-                continue;
-            }
-            // Up past those that are lower.
-            Count::Queued.add(1);
-            queued = (queued + 1).min(left);
-            let mut place = queued - 1;
-            while place > 0 && weight > at(weights, place - 1) {
-                set(weights, place, at(weights, place - 1));
-                set(waiting, place, waiting.get(place - 1).copied().unwrap_or_default());
-                place -= 1;
-            }
-            set(weights, place, weight);
-            set(waiting, place, state ^ 1 << (i % 32));
-            if queued == left {
-                least = least.max(at(weights, left - 1));
+            if candidate.weight > least {
+                Count::Queued.add(1);
+                rise(weights, waiting, candidate.weight, state ^ 1 << (i % 32));
+                least = worth.max(at(weights, left.wrapping_sub(1)));
             }
         }
-        if queued == 0 || !(at(weights, 0) > found.best * close) {
-            return count;
+        match (weights.first(), waiting.first()) {
+            (Some(&weight), Some(&next)) if weight > worth => tableau.visit(u64::from(next)),
+            _ => return count,
         }
-        let next = waiting.first().copied().unwrap_or(state);
-        queued -= 1;
-        for place in 0..queued {
-            set(weights, place, at(weights, place + 1));
-            set(waiting, place, waiting.get(place + 1).copied().unwrap_or_default());
-        }
-        tableau.visit(u64::from(next));
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Tabled<'x, T> {
     pub latents: &'x Latents,
     /// Prior, and x0 of the members of the reference. (n)
     pub candidates: &'x mut [Candidate<T>],
-    /// G off its diagonal. (n x n, lower triangle by rows)
+    /// G off its diagonal. (H' x H')
     pub gram: &'x [T],
     /// W^T Sigma^-1 (y - W x0). (n)
     pub seen: &'x [T],
@@ -45,7 +45,11 @@ pub(crate) struct Tabled<'x, T> {
 impl<'x, T: Real> Tabled<'x, T> {
     /// G_ij.
     pub fn gram(&self, i: usize, j: usize) -> T {
-        if i == j { at(self.model.gram_diagonal, self.latent(i)) } else { pair(self.gram, i, j) }
+        if i == j {
+            at(self.model.gram_diagonal, self.latent(i))
+        } else {
+            pair(self.gram, self.candidates.len(), i, j)
+        }
     }
 
     fn latent(&self, i: usize) -> usize {

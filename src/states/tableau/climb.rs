@@ -87,8 +87,7 @@ impl<T: Real> Tableau<'_, T> {
                 |candidate: &Candidate<T>| candidate.flip(candidate.place(), Family::Binary).exponent;
             let gained = exponent(&own);
             Count::Swaps.add(n);
-            self.gather(i);
-            let candidates = span(self.candidates, 0, n).iter().zip(&*self.column);
+            let candidates = span(self.candidates, 0, n).iter().zip(self.row(i));
             for (j, (other, &g)) in candidates.enumerate() {
                 // With i off, j sees G_ij more.
                 let gain = gained + exponent(other) + g;

@@ -1,6 +1,6 @@
 //! States that are returned to: copies of the tableau, and the tableau of the same candidates anew.
 
-use super::{Tableau, row_start};
+use super::Tableau;
 use crate::counts::Count;
 use crate::memory::{Candidate, Kept};
 use crate::numeric::math::Real;
@@ -22,7 +22,7 @@ impl<T: Real> Tableau<'_, T> {
         }
     }
 
-    /// The memory of level `level`: candidates, pairs, maxima.
+    /// The memory of level `level`: candidates, square, maxima.
     #[allow(clippy::type_complexity)]
     pub(super) fn level<'l>(
         &self,
@@ -30,34 +30,35 @@ impl<T: Real> Tableau<'_, T> {
         level: usize,
     ) -> Option<(&'l mut [Kept<T>], &'l mut [T], &'l mut [T])> {
         let kept_len = self.candidates.len() * <Kept<T> as Record<T>>::LEN;
-        let len = kept_len + self.pairs.len() + self.maxima.len();
-        Count::Copied.add(4 * self.len() + row_start(self.len()) + self.maxima.len());
+        let len = kept_len + self.square.len() + self.maxima.len();
+        Count::Copied.add(4 * self.len() + self.used() + self.maxima.len());
         let (kept, rest) = levels.get_mut(level * len..(level + 1) * len)?.split_at_mut_checked(kept_len)?;
-        let (pairs, maxima) = rest.split_at_mut_checked(self.pairs.len())?;
-        Some((records_mut(kept), pairs, maxima))
+        let (square, maxima) = rest.split_at_mut_checked(self.square.len())?;
+        Some((records_mut(kept), square, maxima))
     }
 
     /// Copies the state, but for its joint and count, to come back to it.
     pub fn keep(&self, levels: &mut [T], level: usize) {
-        let Some((kept, pairs, maxima)) = self.level(levels, level) else { return };
+        let Some((kept, square, maxima)) = self.level(levels, level) else { return };
         for (kept, candidate) in kept.iter_mut().zip(span(self.candidates, 0, self.len())) {
             let &Candidate { sign, diagonal, shrunk, seen, .. } = candidate;
             *kept = Kept { sign, diagonal, shrunk, seen };
         }
-        copy(pairs, span(self.pairs, 0, row_start(self.len())));
+        copy(square, span(self.square, 0, self.used()));
         copy(maxima, self.maxima);
     }
 
     /// Comes back to a state.
     pub fn restore(&mut self, levels: &mut [T], level: usize) {
         let n = self.len();
-        let Some((kept, pairs, maxima)) = self.level(levels, level) else { return };
+        let Some((kept, square, maxima)) = self.level(levels, level) else { return };
         for (candidate, kept) in span_mut(self.candidates, 0, n).iter_mut().zip(kept) {
             let &mut Kept { sign, diagonal, shrunk, seen } = kept;
             (candidate.sign, candidate.diagonal) = (sign, diagonal);
             (candidate.shrunk, candidate.seen) = (shrunk, seen);
         }
-        copy(span_mut(self.pairs, 0, row_start(n)), pairs);
+        let used = self.used();
+        copy(span_mut(self.square, 0, used), square);
         copy(self.maxima, maxima);
     }
 }

@@ -38,10 +38,10 @@ use crate::kinds::{Family, Flip};
 use crate::memory::Candidate;
 use crate::model::Model;
 use crate::numeric::math::Real;
-use crate::numeric::slices::{at, copy, set, span, span_mut, triangle};
+use crate::numeric::slices::{at, copy, set, span, span_mut};
 use crate::project::gram_row;
 use heapless::Vec;
-use view::{Glance, each_in_column};
+use view::Glance;
 
 /// The latents of a state.
 pub(crate) type Path = Vec<u16, MAX_ACTIVE>;
@@ -58,8 +58,8 @@ pub(crate) struct Tableau<'x, T> {
     /// Candidate -> latent.
     pub latents: &'x mut Latents,
     pub candidates: &'x mut [Candidate<T>],
-    /// S below its diagonal, by rows.
-    pub pairs: &'x mut [T],
+    /// S off its diagonal, which is with the candidates and zero here: rows with room for all candidates that there may be.
+    pub square: &'x mut [T],
     /// Scratch. (n)
     pub column: &'x mut [T],
     /// The largest causes, then the next largest. (2 D, or empty)
@@ -76,16 +76,10 @@ pub(crate) struct Tableau<'x, T> {
     pub glance: Option<Glance<T>>,
 }
 
-/// Place of row `i` in a strictly lower triangle.
+/// Entry (i, j) of a square with rows of that length.
 #[inline(always)]
-pub(crate) const fn row_start(i: usize) -> usize {
-    triangle(i) - i
-}
-
-/// Entry (i, j) of a symmetric matrix without its diagonal.
-#[inline(always)]
-pub(crate) fn pair<T: Real>(pairs: &[T], i: usize, j: usize) -> T {
-    at(pairs, if i > j { row_start(i) + j } else { row_start(j) + i })
+pub(crate) fn pair<T: Real>(square: &[T], row_len: usize, i: usize, j: usize) -> T {
+    at(square, i * row_len + j)
 }
 
 impl<T: Real> Tableau<'_, T> {
@@ -144,39 +138,38 @@ impl<T: Real> Tableau<'_, T> {
         if !self.admit(i, latent, seen) || family == Family::Maximal {
             return;
         }
-        let Some((before, rest)) = self.pairs.split_at_mut_checked(row_start(i)) else { return };
+        let row_len = self.candidates.len();
+        let Some((before, rest)) = self.square.split_at_mut_checked(i * row_len) else { return };
         let row = span_mut(rest, 0, i);
         gram_row(self.model, h, self.latents, row);
-        if self.count == 0 || family != Family::Slab {
-            return;
-        }
-        // G_ik of those that are on, in `column`; what they leave of the others in the row.
-        Count::RowMacs.add(i * self.count);
-        let column = span_mut(self.column, 0, i);
-        copy(column, row);
-        for k in ones(self.on) {
-            let own = self.candidates.get(k).map_or(T::ZERO, |candidate| candidate.diagonal);
-            set(row, k, at(row, k) * own);
-        }
-        for k in ones(self.on) {
-            let (g, Some((head, tail))) = (at(column, k), row.split_at_mut_checked(k)) else { return };
-            for (entry, &s) in head.iter_mut().zip(span(before, row_start(k), k)) {
-                *entry -= g * s;
+        if self.count != 0 && family == Family::Slab {
+            Count::RowMacs.add(i * self.count);
+            let Some((known, own)) = self.candidates.split_at_mut_checked(i) else { return };
+            let column = span_mut(self.column, 0, i);
+            for ((candidate, entry), g) in known.iter().zip(&mut *row).zip(&mut *column) {
+                *g = *entry;
+                if candidate.sign < T::ZERO {
+                    *entry *= candidate.diagonal;
+                }
             }
-            let (mut place, mut step) = (row_start(k + 1) + k, k);
-            for entry in tail.get_mut(1..).unwrap_or_default() {
-                step += 1;
-                *entry -= g * at(before, place);
-                place += step;
+            for k in ones(self.on) {
+                let g = at(column, k);
+                for (entry, &s) in row.iter_mut().zip(span(before, k * row_len, i)) {
+                    *entry -= g * s;
+                }
+            }
+            let mut taken = T::ZERO;
+            for ((candidate, &entry), &g) in known.iter().zip(&*row).zip(&*column) {
+                if candidate.sign < T::ZERO {
+                    taken += entry * g;
+                }
+            }
+            if let Some(candidate) = own.first_mut() {
+                candidate.diagonal = candidate.rest.max(candidate.diagonal - taken);
             }
         }
-        let mut taken = T::ZERO;
-        for k in ones(self.on) {
-            taken += at(row, k) * at(column, k);
-        }
-        if let Some(candidate) = self.candidates.get_mut(i) {
-            candidate.diagonal = candidate.rest.max(candidate.diagonal - taken);
-        }
+        reflect(before, row, row_len);
+        set(rest, i, T::ZERO);
     }
 
     /// The part of that which is not a row of S: the prior of candidate `i`, and what all off leave of it.
@@ -198,16 +191,19 @@ impl<T: Real> Tableau<'_, T> {
         let Some(gram) = self.model.gram.filter(|_| self.family() != Family::Maximal) else {
             return (0u16..).zip(projection).for_each(|(h, &b)| self.append(h, b));
         };
-        Count::GramRead.add(self.pairs.len());
-        let (mut from, mut to) = (gram, &mut *self.pairs);
-        for row in 0..projection.len() {
-            let (Some((whole, later)), Some((entries, rest))) =
-                (from.split_at_checked(row + 1), core::mem::take(&mut to).split_at_mut_checked(row))
-            else {
+        let n = projection.len();
+        Count::GramRead.add(n * n / 2);
+        let mut from = gram;
+        for i in 0..n {
+            let Some((whole, later)) = from.split_at_checked(i + 1) else { return };
+            let Some((before, rest)) = self.square.split_at_mut_checked(i * self.candidates.len()) else {
                 return;
             };
-            copy(entries, whole);
-            (from, to) = (later, rest);
+            let row = span_mut(rest, 0, i);
+            copy(row, whole);
+            reflect(before, row, self.candidates.len());
+            set(rest, i, T::ZERO);
+            from = later;
         }
         let model = self.model;
         let candidates = self.candidates.iter_mut().zip(projection);
@@ -246,44 +242,42 @@ impl<T: Real> Tableau<'_, T> {
         self.count = if self.is_on(i) { self.count + 1 } else { self.count.saturating_sub(1) };
     }
 
-    /// S_:i with a zero on its diagonal, in `column`.
-    #[inline(never)]
-    pub fn gather(&mut self, i: usize) {
-        let Some(column) = self.column.get_mut(..self.latents.len()) else { return };
-        Count::Gathered.add(column.len());
-        each_in_column(self.pairs, i, column, |entry, s| *entry = s);
-        set(column, i, T::ZERO);
+    /// Entries of the square that there are candidates for.
+    fn used(&self) -> usize {
+        self.len() * self.candidates.len()
+    }
+
+    /// S_i:, with a zero on its diagonal.
+    #[inline(always)]
+    pub fn row(&self, i: usize) -> &[T] {
+        span(self.square, i * self.candidates.len(), self.latents.len())
     }
 
     /// The sweep on candidate `i`, whose flip is known.
     #[inline(never)]
     fn sweep(&mut self, i: usize, flip: &Flip<T>) {
-        self.gather(i);
-        let n = self.latents.len();
+        let (n, row_len) = (self.latents.len(), self.candidates.len());
         Count::Sweeps.add(1);
         Count::SweepRows.add(n);
-        Count::SweepMacs.add(n * n / 2);
-        let (Some(column), Some(candidates)) = (self.column.get(..n), self.candidates.get_mut(..n)) else {
-            return;
-        };
+        Count::SweepMacs.add(n * n);
+        let column = span_mut(self.column, 0, n);
+        copy(column, span(self.square, i * row_len, n));
+        let Some(candidates) = self.candidates.get_mut(..n) else { return };
         let Some(own) = candidates.get_mut(i) else { return };
         let (inverse, size) = (flip.inverse, own.sign * flip.inverse);
         own.put(own.turned(size));
-        let mut rows = &mut *self.pairs;
-        for (j, other) in candidates.iter_mut().enumerate() {
-            let Some((row, rest)) = rows.split_at_mut_checked(j) else { return };
-            rows = rest;
-            let s = at(column, j);
+        let mut rest = &mut *self.square;
+        for (j, (other, &s)) in candidates.iter_mut().zip(&*column).enumerate() {
+            let Some((row, rows)) = rest.split_at_mut_checked(row_len) else { return };
+            rest = rows;
             if j == i {
-                row.iter_mut().zip(column).for_each(|(entry, &s)| *entry = s * size);
+                row.iter_mut().zip(&*column).for_each(|(entry, &s)| *entry = s * size);
                 continue;
             }
             let step = s * inverse;
-            row.iter_mut().zip(column).for_each(|(entry, &s)| *entry -= step * s);
-            // Column i of the row, which the loop above has left as it was.
-            if let Some(entry) = row.get_mut(i) {
-                *entry = s * size;
-            }
+            row.iter_mut().zip(&*column).for_each(|(entry, &s)| *entry -= step * s);
+            set(row, j, T::ZERO);
+            set(row, i, s * size);
             other.put(other.moved(s, flip));
         }
     }
@@ -291,8 +285,7 @@ impl<T: Real> Tableau<'_, T> {
     /// The same without a slab: the residual of all candidates moves.
     fn shift(&mut self, i: usize, value: T) {
         Count::Shifted.add(self.len());
-        self.gather(i);
-        let column = span(self.column, 0, self.latents.len());
+        let column = span(self.square, i * self.candidates.len(), self.latents.len());
         for (j, (candidate, &g)) in self.candidates.iter_mut().zip(column).enumerate() {
             candidate.put(candidate.shifted(g, value, i == j));
         }
@@ -314,6 +307,16 @@ impl<T: Real> Tableau<'_, T> {
             candidate.clear();
         }
         self.mark();
+    }
+}
+
+/// Writes a row of a symmetric matrix into the rows before it, as their last entry.
+#[inline(always)]
+fn reflect<T: Real>(before: &mut [T], row: &[T], row_len: usize) {
+    let mut place = row.len();
+    for &entry in row {
+        set(before, place, entry);
+        place += row_len;
     }
 }
 

@@ -96,9 +96,9 @@ impl<T: Real> Tableau<'_, T> {
             if sign > T::ZERO {
                 continue;
             }
-            self.gather(k);
+            let row = span(self.square, k * self.candidates.len(), n);
             let mut moved = diagonal * weight;
-            for (candidate, &s) in self.candidates.iter_mut().zip(span(self.column, 0, n)) {
+            for (candidate, &s) in self.candidates.iter_mut().zip(row) {
                 candidate.seen -= s * weight;
                 if candidate.sign < T::ZERO {
                     moved -= s * candidate.weight;

@@ -7,18 +7,18 @@
 //! S'_jj = S_jj - s_j^2 / d,     t'_j = t_j - s_j t_i / d,     S'_jk = S_jk - s_j s_k / d where an entry is asked for
 //! ```
 
-use super::{Joint, Tableau, row_start};
+use super::{Joint, Tableau};
 use crate::counts::Count;
 use crate::kinds::gsc::Prior;
 use crate::kinds::{Family, Flip, binary, gsc};
 use crate::memory::{Candidate, Kept};
 use crate::numeric::math::Real;
-use crate::numeric::slices::{at, set, span, span_mut};
+use crate::numeric::slices::{at, set, span};
 
 /// A flip that is looked at but not made.
 #[derive(Clone, Copy)]
 pub(crate) struct Glance<T> {
-    /// Its candidate; the column of S is in [`Candidate`]s.
+    /// Its candidate.
     i: usize,
     flip: Flip<T>,
     /// 1 / |S_ii|.
@@ -35,12 +35,12 @@ impl<T: Real> Tableau<'_, T> {
         self.glance = Some(Glance { i, flip, size, joint: self.joint });
         self.joint.add(&flip);
         self.toggle(i);
-        Count::Gathered.add(self.latents.len());
-        let candidates = span_mut(self.candidates, 0, self.latents.len());
-        each_in_column(self.pairs, i, candidates, |candidate, s| candidate.beside = s);
-        if let Some(own) = candidates.get_mut(i) {
-            own.beside = T::ZERO;
-        }
+    }
+
+    /// The candidate whose flip is looked at, or any.
+    #[inline(always)]
+    pub fn flipped(&self) -> usize {
+        self.glance.as_ref().map_or(0, |glance| glance.i)
     }
 
     /// Leaves a state that is only looked at.
@@ -64,28 +64,31 @@ impl<T: Real> Tableau<'_, T> {
         (moved, spread)
     }
 
-    /// Visits all candidates k but `j`, in order, with S_jk of the state that is looked at: S_jk / |d| where j or k is the candidate
-    /// that is flipped, S_jk - s_j s_k / d elsewhere.
+    /// Visits all candidates k, in order, with S_jk of the state that is looked at: S_jk / |d| where j or k is the candidate
+    /// that is flipped, S_jk - s_j s_k / d elsewhere, zero for k = j.
     #[inline(always)]
     pub fn each_pair(&self, j: usize, mut visit: impl FnMut(usize, &Candidate<T>, T)) {
         let candidates = span(self.candidates, 0, self.latents.len());
-        let (flipped, size, scale, step) = match (&self.glance, candidates.get(j)) {
-            (Some(Glance { i, size, .. }), _) if *i == j => (j, *size, *size, T::ZERO),
-            (Some(Glance { i, size, flip, .. }), Some(own)) => (*i, *size, T::ONE, own.beside * flip.inverse),
-            _ => (j, T::ONE, T::ONE, T::ZERO),
-        };
-        // Row j, then the rest of its column.
-        let mut place = row_start(j);
-        for (k, candidate) in candidates.iter().enumerate() {
-            if k != j {
-                let s = at(self.pairs, place);
-                visit(
-                    k,
-                    candidate,
-                    if k == flipped { s * size } else { s * scale - step * candidate.beside },
-                );
+        let entries = candidates.iter().zip(self.row(j)).enumerate();
+        match &self.glance {
+            Some(Glance { i, flip, size, .. }) if *i != j => {
+                let flipped = self.row(*i);
+                let step = at(flipped, j) * flip.inverse;
+                for ((k, (candidate, &entry)), &s) in entries.zip(flipped) {
+                    let seen = match k {
+                        _ if k == *i => entry * *size,
+                        _ if k == j => continue,
+                        _ => entry - step * s,
+                    };
+                    visit(k, candidate, seen);
+                }
             }
-            place += if k < j { 1 } else { k };
+            glance => {
+                let size = glance.as_ref().map_or(T::ONE, |glance| glance.size);
+                for (k, (candidate, &entry)) in entries {
+                    visit(k, candidate, entry * size);
+                }
+            }
         }
     }
 
@@ -139,24 +142,9 @@ impl<T: Real> Tableau<'_, T> {
     /// The change of the log joint by the flip of a candidate in the state that is looked at.
     pub fn change(&self, i: usize) -> T {
         let Some(candidate) = self.candidates.get(i) else { return T::ZERO };
-        let flip = candidate.flip(candidate.seen_from(i, self.glance.as_ref(), self.family()), self.family());
+        let (family, flipped) = (self.family(), self.row(self.flipped()));
+        let flip = candidate.flip(candidate.seen_from(i, flipped, self.glance.as_ref(), family), family);
         flip.exponent + T::HALF * flip.ratio.ln()
-    }
-}
-
-/// Visits all candidates with their entries of column `i` of a symmetric matrix, a strictly lower triangle by rows; what stands
-/// for its diagonal means nothing.
-#[inline(always)]
-pub(super) fn each_in_column<T: Real, X>(
-    pairs: &[T],
-    i: usize,
-    candidates: &mut [X],
-    mut visit: impl FnMut(&mut X, T),
-) {
-    let mut place = row_start(i);
-    for (row, candidate) in candidates.iter_mut().enumerate() {
-        visit(candidate, at(pairs, place));
-        place += if row < i { 1 } else { row };
     }
 }
 
@@ -179,7 +167,7 @@ impl<T: Real> Candidate<T> {
     #[inline(always)]
     pub(super) fn begin_slab(&mut self, mean: T, precision: T) {
         (self.mean, self.precision, self.rest) = (mean, precision, self.diagonal * T::ROUNDING);
-        (self.least, self.shrunk, self.beside) = (T::ONE / (self.diagonal + precision), T::ZERO, T::ZERO);
+        (self.least, self.shrunk) = (T::ONE / (self.diagonal + precision), T::ZERO);
     }
 
     /// Where it is.
@@ -196,14 +184,14 @@ impl<T: Real> Candidate<T> {
         (self.sign, self.diagonal, self.shrunk, self.seen) = (sign, diagonal, shrunk, seen);
     }
 
-    /// Where candidate `k`, this one, is in the state that is looked at.
+    /// Where candidate `k`, this one, is in the state that is looked at; `flipped` is the row of S of the candidate that is flipped.
     #[inline(always)]
-    pub fn seen_from(&self, k: usize, glance: Option<&Glance<T>>, family: Family) -> Kept<T> {
+    pub fn seen_from(&self, k: usize, flipped: &[T], glance: Option<&Glance<T>>, family: Family) -> Kept<T> {
         let Some(Glance { i, flip, size, .. }) = glance else { return self.place() };
         match (family, *i == k) {
-            (Family::Slab, false) => self.moved(self.beside, flip),
+            (Family::Slab, false) => self.moved(at(flipped, k), flip),
             (Family::Slab, true) => self.turned(*size),
-            (_, is_own) => self.shifted(self.beside, flip.value, is_own),
+            (_, is_own) => self.shifted(at(flipped, k), flip.value, is_own),
         }
     }
 
