@@ -89,8 +89,7 @@ counts! {
     SweepRows = "sweep-rows",
     SweepMacs = "sweep-macs",
     Shifted = "shifted",
-    /// Columns gathered; pairs that may be swapped.
-    Gathered = "gathered",
+    /// Pairs that may be swapped.
     Swaps = "swaps",
     Maxima = "maxima",
     Filled = "filled",

@@ -2,7 +2,8 @@
 //!
 //! Each kernel is written once in plain Rust, the portable reference. On Cortex-M with a float unit, or with
 //! the DSP extension, the same sums are a few lines of assembly (`cortex_m`, `dsp`), which give the same bits: `tests/cost
-//! --projection` counts their instructions and compares them with the reference on random shapes.
+//! --projection` counts their instructions and compares them with the reference on random shapes. On desktops they are vectors
+//! (`x86`).
 //!
 //! **Floats.** b_h = sum_d W_dh u_d, from dimension 0 up, every product and every sum rounded: [`PANEL`] latents side by
 //! side, so that one load of u_d serves a whole panel. Vector units and single accumulators give the same bits.
@@ -22,6 +23,9 @@ pub fn project<T: Real>(dictionary: &[T], weighted: &[T], projection: &mut [T]) 
     {
         return super::cortex_m::project(dictionary, weighted, projection);
     }
+    #[cfg(target_arch = "x86_64")]
+    return super::x86::project(dictionary, weighted, projection);
+    #[cfg(not(target_arch = "x86_64"))]
     portable(dictionary, weighted, projection);
 }
 

@@ -10,6 +10,8 @@ mod cortex_m;
 mod dsp;
 pub mod integer;
 pub mod kernel;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use crate::counts::Count;
 use crate::model::{Dictionary, Integers, Model, Noise, PANEL, QUAD, Width, float_column, float_columns};

@@ -21,7 +21,7 @@
 //! **Work** per expansion: n flips of about 20 operations, up to n exponentials and square roots, each computed where its weight is
 //! added; 4 n |A| multiply-adds for moments. No logarithm: weights are e^exponent times the root of a ratio of determinants, and their
 //! order is that of the states. A state beside the one that the tableau has takes 3 n multiply-adds more, any other also a sweep,
-//! n^2 / 2, for each latent that differs but one. With all latents candidates, D = 4 and n = 6, that is 24 multiply-adds for the
+//! n^2, for each latent that differs but one. With all latents candidates, D = 4 and n = 6, that is 24 multiply-adds for the
 //! projection and about 150 for each expansion.
 
 use super::tableau::{Joint, Tableau};

@@ -10,7 +10,11 @@
 //! Swept on the latents A that are on, S_AA = -(G_AA + K)^-1 is minus the posterior covariance of their coefficients and t_A
 //! their mean kappa; S_BB and t_B are what A leaves of the others: the Schur complement, and the projection of the residual. So
 //! every one-flip neighbour of a state costs a few operations ([`Candidate::flip`]), all neighbours of such a neighbour cost n
-//! more ([`Tableau::glance`]), a flip n^2 / 2 multiply-adds ([`Tableau::flip`]), and every log joint is a small number relative to its neighbour's, so that `f32` keeps its digits.
+//! more ([`Tableau::glance`]), and a flip n^2 multiply-adds ([`Tableau::flip`]). Every log joint is a small number relative to that
+//! of its neighbour, so `f32` keeps its digits.
+//!
+//! S is symmetric and stored as a square: twice the multiply-adds of a triangle, but every row is contiguous. With n at most a few
+//! dozen, reading columns out of a triangle costs more than the second half of the products.
 //!
 //! **Digits.** The slab's own part is kept apart: off its diagonal S is as above, on it a [`Candidate`] has G's Schur complement g
 //! (S_ii = g + K) of a latent that is off, and of one that is on both Lambda (S_ii = -Lambda) and 1/K - Lambda. None of them

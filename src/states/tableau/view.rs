@@ -1,7 +1,7 @@
 //! What each flip would do: in the present state, or in one beside it that is only looked at.
 //!
 //! A state that differs in candidate i needs no sweep to be expanded. Its flips follow from the diagonal of S and from t, which
-//! take one column of S, n operations instead of n^2 / 2:
+//! take one row of S, n operations instead of n^2:
 //!
 //! ```text
 //! S'_jj = S_jj - s_j^2 / d,     t'_j = t_j - s_j t_i / d,     S'_jk = S_jk - s_j s_k / d where an entry is asked for
