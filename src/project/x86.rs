@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn bits_are_those_of_the_portable_kernel() {
-        for (dims, latents) in [(1, 1), (3, 8), (16, 32), (64, 256), (7, 100), (5, 33)] {
+        for (dims, latents) in [(1usize, 1usize), (3, 8), (16, 32), (64, 256), (7, 100), (5, 33)] {
             let packed = dims * latents.div_ceil(PANEL) * PANEL;
             let number = |i: usize| ((i * 7919 % 1000) as f32 - 500.0) * 0.013;
             let dictionary: Vec<f32> = (0..packed).map(number).collect();
