@@ -60,7 +60,7 @@ pub const fn arena_len(shape: Shape, detail: Detail) -> usize {
 /// use spikelet::{Detail, Kind, Shape, gibbs_arena_len, model::States};
 /// let (kind, dims, latents, selected, max_active) = (Kind::Gsc, 256, 10_000, 20, 3);
 /// let shape = Shape { kind, dims, latents, selected, max_active, singletons: false, states: States::Subsets };
-/// assert!(gibbs_arena_len(shape, Detail::Marginals) < 2 * dims + 4 * latents + 1300);
+/// assert!(gibbs_arena_len(shape, Detail::Marginals) < 2 * dims + 4 * latents + 1600);
 /// ```
 pub const fn gibbs_arena_len(shape: Shape, detail: Detail) -> usize {
     len(shape, detail, Method::Sampled)

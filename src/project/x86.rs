@@ -32,9 +32,9 @@ fn project_avx<T: Real>(dictionary: &[T], weighted: &[T], projection: &mut [T]) 
 fn wide<T: Real>(dictionary: &[T], weighted: &[T], projection: &mut [T]) {
     let panel_len = weighted.len() * PANEL;
     let (mut rest, mut left) = (dictionary, projection);
-    while let Some((panels, others)) = rest.split_at_checked(WIDE * panel_len).filter(|_| panel_len > 0)
-        && let Some((b, behind)) = core::mem::take(&mut left).split_at_mut_checked(WIDE * PANEL)
-    {
+    while panel_len > 0 && left.len() >= WIDE * PANEL {
+        let Some((panels, others)) = rest.split_at_checked(WIDE * panel_len) else { break };
+        let (b, behind) = core::mem::take(&mut left).split_at_mut(WIDE * PANEL);
         let mut sums = [[T::ZERO; PANEL]; WIDE];
         let [first, second, third, fourth] = [0, 1, 2, 3].map(|panel| {
             panels.get(panel * panel_len..(panel + 1) * panel_len).unwrap_or(&[]).as_chunks::<PANEL>().0
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn bits_are_those_of_the_portable_kernel() {
-        for (dims, latents) in [(1usize, 1usize), (3, 8), (16, 32), (64, 256), (7, 100), (5, 33)] {
+        for (dims, latents) in [(1usize, 1usize), (3, 8), (16, 32), (64, 256), (7, 100), (5, 33), (40, 90)] {
             let packed = dims * latents.div_ceil(PANEL) * PANEL;
             let number = |i: usize| ((i * 7919 % 1000) as f32 - 500.0) * 0.013;
             let dictionary: Vec<f32> = (0..packed).map(number).collect();
