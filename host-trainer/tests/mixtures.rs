@@ -1,8 +1,12 @@
 //! Gaussian mixtures: scikit-learn's likelihoods from the same starts, monotone EM, selection.
 
 use spikelet::rng::Rng;
+use spikelet::{Detail, Inference, arena_len};
 use spikelet_trainer::gmm::{Covariances, Mixture, Select, Settings, fit};
 use spikelet_trainer::gp::KernelName;
+use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters};
+use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
+use spikelet_trainer::train::{Points, e_step};
 
 const EXACT: Settings = Settings { select: Select::All, iterations: 60, floor: 1e-12, seed: 1 };
 
@@ -104,4 +108,55 @@ fn the_wrong_kernel_fails_where_the_right_one_works() {
     // From the solution [004 fig. 4.3]: one kernel stays there although it keeps one component a point, the other does not.
     assert!(rbf > exact - 0.01, "exact {exact}, RBF {rbf}, linear {linear}");
     assert!(linear < rbf - 0.1, "exact {exact}, RBF {rbf}, linear {linear}");
+}
+
+/// Chunks of points by matrix products, against the core point by point: all components, and the best three of six.
+#[test]
+fn chunks_give_the_sums_of_the_core() {
+    const D: usize = 3;
+    const C: usize = 6;
+    let mut rng = Rng::new(7);
+    let values: Vec<f64> = points().iter().map(|y| 5.0 + y).collect();
+    let means: Vec<f64> = (0..D * C).map(|e| values[e % C * 30 + e / C]).collect();
+    let mut variance = || 0.3 + rng.uniform::<f64>();
+    let full = |e: usize| if e / D == e % D { 1.0 } else { 0.2 };
+    for noise in [
+        NoiseCov::Shared(variance()),
+        NoiseCov::Diagonal((0..D).map(|_| variance()).collect()),
+        NoiseCov::Full((0..D * D).map(full).collect()),
+        NoiseCov::Components((0..D * C).map(|_| variance()).collect()),
+    ] {
+        let prior = (1..=C).map(|k| k as f64 / 21.0).collect();
+        let model = Parameters::binary(ModelKind::Gmm, means.clone(), D, prior, noise);
+        for kept in [C, 3] {
+            let options = Options {
+                selected: kept,
+                max_active: 1,
+                singletons: kept == C,
+                selection: SelectionName::Singleton,
+                states: None,
+                expansions: Options::EXPANSIONS,
+                gram: GramName::Auto,
+            };
+            let sums = e_step(&model, &options, &mut Points::new(values.clone(), D), 1).unwrap();
+            let prepared = Prepared::<f64>::new(&model, &options).unwrap();
+            let shape = prepared.model().unwrap().shape;
+            let mut memory = vec![0.0; arena_len(shape, Detail::Marginals)];
+            let mut inference =
+                Inference::with_detail(prepared.model().unwrap(), &mut memory, Detail::Marginals).unwrap();
+            let (mut evidence, mut activity, mut cross) = (0.0, [0.0; C], [0.0; D * C]);
+            for y in values.chunks_exact(D) {
+                let found = inference.infer(y).unwrap();
+                evidence += found.evidence;
+                for (k, q) in found.activity.iter().enumerate() {
+                    activity[k] += q;
+                    (0..D).for_each(|i| cross[i * C + k] += q * y[i]);
+                }
+            }
+            let what = format!("{:?}, {kept}", model.noise);
+            assert!((sums.free_energy - evidence).abs() < 1e-8, "{what}: {} {evidence}", sums.free_energy);
+            let pairs = sums.activity.iter().zip(&activity).chain(sums.cross.iter().zip(&cross));
+            pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-7, "{what}: {a} {b}"));
+        }
+    }
 }

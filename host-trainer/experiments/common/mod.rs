@@ -3,6 +3,7 @@
 //! | module | has |
 //! |---|---|
 //! | [`bars`] | points made of bars, and which of them a model shows |
+//! | [`fields`] | what fields of pixels look like |
 //! | [`lapped`] | a lapped transform and filters in it |
 //! | [`mixtures`] | random mixing matrices, sources of known distributions |
 //! | [`beats`] | heart beats: where, how regular, how strong |
@@ -16,6 +17,7 @@
 //! | [`recordings`] | recorded sounds, and the stream of a device |
 //! | [`rooms`] | voices in rooms, and what a spatial model takes apart of them |
 //! | [`reconstruct`] | what a model leaves of points: error, latents on |
+//! | [`scenes`] | images of objects that hide each other |
 //! | [`strokes`] | patches of strokes that cover each other, and what looks like one |
 //! | [`svg`] | many small curves or images as a picture |
 //! | [`table`] | figures as a Markdown table, and the few statistics that go into one |
@@ -24,6 +26,7 @@
 pub mod bars;
 pub mod beats;
 pub mod fast_ica;
+pub mod fields;
 pub mod gsc;
 pub mod jade;
 pub mod lapped;
@@ -35,6 +38,7 @@ pub mod pieces;
 pub mod reconstruct;
 pub mod recordings;
 pub mod rooms;
+pub mod scenes;
 pub mod strokes;
 pub mod svg;
 pub mod table;
@@ -62,6 +66,15 @@ pub struct Arguments {
     /// Picture to write, for the experiments that draw one
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
+    /// Which figure of the paper, for the experiments that have several
+    #[arg(long, value_name = "FIGURE")]
+    pub figure: Option<String>,
+    /// H, for the experiment natural-images
+    #[arg(long, value_name = "COUNT")]
+    pub latents: Option<u16>,
+    /// What is done to pictures first, for the experiment natural-images: pseudo, dog, whiten or none
+    #[arg(long, value_name = "NAME")]
+    pub preprocessing: Option<String>,
     /// Models in fixed point, at most three latents on, for the experiment quantization
     #[arg(long)]
     pub fixed_point: bool,
@@ -120,6 +133,15 @@ pub fn main(experiment: impl FnOnce(&Arguments) -> Result<()>) -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// CPU time of this thread, from any beginning; where the system does not tell it, time that has passed.
+pub fn cpu_seconds() -> f64 {
+    static BEGUN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = told.and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
+    let passed = || BEGUN.get_or_init(std::time::Instant::now).elapsed().as_secs_f64();
+    nanoseconds.map_or_else(passed, |nanoseconds| nanoseconds * 1e-9)
 }
 
 /// A seed for each of several independent streams of one experiment.

@@ -14,7 +14,7 @@
 use super::kernel::Kernel;
 use crate::linalg::dot;
 use faer::linalg::solvers::{Llt, Solve};
-use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
 use faer::{Mat, MatRef, Par, Side};
 
 /// Of the diagonal of K; what is left is rounding.
@@ -24,6 +24,8 @@ const EXHAUSTED: f64 = 1e-13;
 #[derive(Clone, Debug)]
 pub struct Factor {
     kernel: Kernel,
+    /// Which points the pivots are. (Q)
+    pivots: Vec<usize>,
     /// L. (N x Q)
     low: Mat<f64>,
     /// Lambda. (N)
@@ -43,8 +45,9 @@ impl Factor {
         let mut low = vec![0.0; n * rank];
         let mut left: Vec<f64> = (0..n).map(|i| kernel.between(point(i), point(i))).collect();
         let most = left.iter().fold(0.0f64, |most, left| most.max(*left));
-        let mut found = 0;
-        while found < rank {
+        let mut pivots = Vec::new();
+        while pivots.len() < rank {
+            let found = pivots.len();
             // Of equals the first.
             let pivot = (0..n).fold(0, |best, i| if left[i] > left[best] { i } else { best });
             if left[pivot] <= EXHAUSTED * most {
@@ -59,8 +62,9 @@ impl Factor {
                 left[i] = (left[i] - value * value).max(0.0);
             }
             left[pivot] = 0.0;
-            found += 1;
+            pivots.push(pivot);
         }
+        let found = pivots.len();
         let low = Mat::from_fn(n, found, |i, q| low[i * rank + q]);
         let rest: Vec<f64> = left.iter().map(|left| left + kernel.white).collect();
         if rest.iter().any(|rest| !(rest.is_finite() && *rest > 0.0)) {
@@ -74,12 +78,50 @@ impl Factor {
         solve_lower_triangular_in_place(core.L(), solved.as_mut(), Par::Seq);
         let inverse =
             (0..n).map(|i| (1.0 - solved.col(i).squared_norm_l2() / rest[i]) / rest[i]).collect::<Vec<f64>>();
-        inverse.iter().all(|v| v.is_finite() && *v > 0.0).then_some(Self { kernel, low, rest, core, inverse })
+        inverse.iter().all(|v| v.is_finite() && *v > 0.0).then_some(Self {
+            kernel,
+            pivots,
+            low,
+            rest,
+            core,
+            inverse,
+        })
     }
 
     /// How many pivots it has.
     pub fn rank(&self) -> usize {
         self.low.ncols()
+    }
+
+    /// Which points the pivots are, in their order. (Q)
+    pub fn pivots(&self) -> &[usize] {
+        &self.pivots
+    }
+
+    /// K^-1 itself, for targets of which most are zero. (N x N) Costs N^2 Q operations.
+    pub fn whole_inverse(&self) -> Mat<f64> {
+        let n = self.rest.len();
+        let mut solved = self.low.transpose().to_owned();
+        solve_lower_triangular_in_place(self.core.L(), solved.as_mut(), Par::Seq);
+        let explained = solved.transpose() * &solved;
+        Mat::from_fn(n, n, |i, j| {
+            let own = if i == j { 1.0 / self.rest[i] } else { 0.0 };
+            own - explained[(i, j)] / (self.rest[i] * self.rest[j])
+        })
+    }
+
+    /// Weights of the pivots alone, by which new points are predicted as sum_q k(y, pivot q) a_q. (Q x H)
+    ///
+    /// With L_q the rows of the pivots, which are triangular: a = L_q^-T C^-1 L^T Lambda^-1 S. At rank N that is K^-1 S.
+    pub fn pivot_weights(&self, targets: &[f64], latents: usize) -> Mat<f64> {
+        let n = self.rest.len();
+        let targets = MatRef::from_row_major_slice(targets, n, latents);
+        let scaled = Mat::from_fn(n, latents, |i, h| targets[(i, h)] / self.rest[i]);
+        let mut weights = self.core.solve(self.low.transpose() * &scaled);
+        let q = self.pivots.len();
+        let triangle = Mat::from_fn(q, q, |i, j| if j <= i { self.low[(self.pivots[i], j)] } else { 0.0 });
+        solve_upper_triangular_in_place(triangle.transpose(), weights.as_mut(), Par::Seq);
+        weights
     }
 
     /// K^-1 S of targets. (both N x H)

@@ -2,37 +2,50 @@
 //!
 //! The scan scores every object at every position by what its pixels gain if it is alone, sum_j ln(m e^l + 1 - m); pixels are rounded to
 //! [`LEVELS`] values, for which these are tabulated: s^2 additions a position. Regression ([`crate::gp`]) takes the image as input and has one
-//! output for every object and position: one factorisation serves all of them, Q operations an output.
+//! output for every object and position: one factorisation serves all of them.
 
-use super::{Objects, Placed, Posterior};
+use super::{Objects, Posterior};
+use crate::gp::fit::SUBSET;
 use crate::gp::{Factor, Kernel, KernelName, fit};
 use crate::{Error, Result};
+use faer::Mat;
 
 /// Values that a scan tells apart.
 pub const LEVELS: usize = 64;
 
-/// Scores of all objects at all positions of every image. (N x H x positions)
-pub fn scan(objects: &Objects, images: &[f64]) -> Vec<f64> {
-    let (low, high) =
-        images.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), y| (l.min(*y), h.max(*y)));
-    let step = ((high - low) / (LEVELS - 1) as f64).max(f64::MIN_POSITIVE);
-    let (size, places) = (objects.side * objects.side, objects.places());
-    let entry = |e: usize| {
-        let (h, j, level) = (e / (size * LEVELS), e / LEVELS % size, e % LEVELS);
-        objects.alone(h, j, low + step * level as f64)
-    };
-    let table: Vec<f64> = (0..objects.count() * size * LEVELS).map(entry).collect();
-    let prior: Vec<f64> = objects.prior.iter().map(|pi| (pi / (1.0 - pi)).ln()).collect();
-    let mut scores = Vec::with_capacity(
-        images.len() / (objects.canvas * objects.canvas) * objects.count() * places * places,
-    );
-    for image in images.chunks_exact(objects.canvas * objects.canvas) {
-        let levels: Vec<usize> =
-            image.iter().map(|y| (((y - low) / step).round() as usize).min(LEVELS - 1)).collect();
-        for (table, prior) in table.chunks_exact(size * LEVELS).zip(&prior) {
+/// What every pixel of every object gains alone, for each of [`LEVELS`] values.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    low: f64,
+    step: f64,
+    /// (H x s^2 x LEVELS)
+    table: Vec<f64>,
+}
+
+impl Scan {
+    /// For images with the values of these.
+    pub fn new(objects: &Objects, images: &[f64]) -> Self {
+        let (low, high) =
+            images.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), y| (l.min(*y), h.max(*y)));
+        let step = ((high - low) / (LEVELS - 1) as f64).max(f64::MIN_POSITIVE);
+        let size = objects.side * objects.side;
+        let entry = |e: usize| {
+            let (h, j, level) = (e / (size * LEVELS), e / LEVELS % size, e % LEVELS);
+            objects.alone(h, j, low + step * level as f64)
+        };
+        Self { low, step, table: (0..objects.count() * size * LEVELS).map(entry).collect() }
+    }
+
+    /// Scores of all objects at all positions of an image. (H x positions)
+    pub fn scores(&self, objects: &Objects, image: &[f64]) -> Vec<f64> {
+        let (size, places) = (objects.side * objects.side, objects.places());
+        let level = |y: &f64| (((y - self.low) / self.step).round() as usize).min(LEVELS - 1);
+        let levels: Vec<usize> = image.iter().map(level).collect();
+        let mut scores = Vec::with_capacity(objects.count() * objects.positions());
+        for (table, pi) in self.table.chunks_exact(size * LEVELS).zip(&objects.prior) {
             for position in 0..places * places {
                 let first = position / places * objects.canvas + position % places;
-                let mut sum = *prior;
+                let mut sum = (pi / (1.0 - pi)).ln();
                 for (row, table) in table.chunks_exact(objects.side * LEVELS).enumerate() {
                     let levels = &levels[first + row * objects.canvas..][..objects.side];
                     for (level, table) in levels.iter().zip(table.chunks_exact(LEVELS)) {
@@ -41,6 +54,30 @@ pub fn scan(objects: &Objects, images: &[f64]) -> Vec<f64> {
                 }
                 scores.push(sum);
             }
+        }
+        scores
+    }
+}
+
+/// Scores of all objects at all positions of every image. (N x H x positions)
+pub fn scan(objects: &Objects, images: &[f64]) -> Vec<f64> {
+    let tables = Scan::new(objects, images);
+    images
+        .chunks_exact(objects.canvas * objects.canvas)
+        .flat_map(|image| tables.scores(objects, image))
+        .collect()
+}
+
+/// The same without tables, as its definition says: an exponential and a logarithm for every pixel of every object at every position.
+pub fn plain_scan(objects: &Objects, images: &[f64]) -> Vec<f64> {
+    let size = objects.side * objects.side;
+    let mut scores = Vec::new();
+    for image in images.chunks_exact(objects.canvas * objects.canvas) {
+        for (h, pi) in objects.prior.iter().enumerate() {
+            scores.extend((0..objects.positions()).map(|position| {
+                let gain = |j: usize| objects.alone(h, j, image[objects.pixel(position, j)]);
+                (pi / (1.0 - pi)).ln() + (0..size).map(gain).sum::<f64>()
+            }));
         }
     }
     scores
@@ -77,48 +114,93 @@ pub enum Told {
 }
 
 /// Regression of posteriors on images.
+///
+/// Of the N x H x positions targets few are not zero, the candidates of an image; with K^-1 made once, scores of an image cost one row of it times these,
+/// N times candidates operations, whatever the rank.
 #[derive(Clone, Debug, Default)]
 pub struct Learned {
     kernels: Option<(Kernel, Kernel)>,
-    factor: Option<Factor>,
+    inverse: Option<Mat<f64>>,
 }
 
 impl Learned {
-    /// Scores of all objects at all positions (N x H x positions) from the last posteriors; the kernel is fitted anew where it `is_due`.
-    pub fn scores(
+    /// Fits the kernel to the last posteriors, with at most so many images of them, and factors it with at most `rank` pivots.
+    pub fn fit(
         &mut self,
         objects: &Objects,
         images: &[f64],
         posteriors: &[Posterior],
-        (rank, is_due, told): (usize, bool, Told),
-    ) -> Result<Vec<f64>> {
+        (name, rank): (KernelName, usize),
+    ) -> Result<()> {
         let dims = objects.canvas * objects.canvas;
         let outputs = objects.count() * objects.positions();
-        let mut targets = vec![0.0; posteriors.len() * outputs];
-        for (targets, posterior) in targets.chunks_exact_mut(outputs).zip(posteriors) {
-            for &(Placed { object, position }, probability) in &posterior.placed {
-                targets[object * objects.positions() + position] = probability;
+        // The images that the fit looks at.
+        let n = posteriors.len();
+        let chosen: Vec<usize> = (0..n.min(SUBSET)).map(|k| k * n / n.min(SUBSET)).collect();
+        let some: Vec<f64> =
+            chosen.iter().flat_map(|&n| images[n * dims..][..dims].iter().copied()).collect();
+        let mut targets = vec![0.0; chosen.len() * outputs];
+        for (targets, &n) in targets.chunks_exact_mut(outputs).zip(&chosen) {
+            for &(placed, probability) in &posteriors[n].placed {
+                targets[objects.output(placed)] = probability;
             }
         }
-        if is_due || self.factor.is_none() {
-            let power = targets.iter().map(|t| t * t).sum::<f64>() / targets.len() as f64;
-            let begin = Kernel::new(KernelName::Rbf, images, dims, power);
-            let (first, now) = self.kernels.unwrap_or((begin, begin));
-            let now = fit(now, &first, images, dims, &targets, outputs);
-            self.kernels = Some((first, now));
-            self.factor = Factor::new(now, images, dims, rank);
+        let power = targets.iter().map(|t| t * t).sum::<f64>() / targets.len() as f64;
+        let begin = Kernel::new(name, images, dims, power);
+        let (first, now) = self.kernels.unwrap_or((begin, begin));
+        let now = fit(now, &first, &some, dims, &targets, outputs);
+        self.kernels = Some((first, now));
+        self.inverse = Factor::new(now, images, dims, rank).map(|factor| factor.whole_inverse());
+        match self.inverse {
+            Some(_) => Ok(()),
+            None => {
+                let what = "the kernel matrix of the images is not positive definite";
+                Err(Error::run(what, "the selection", "rescale the images"))
+            }
         }
-        let (Some(factor), Some((_, kernel))) = (&self.factor, self.kernels) else {
-            let what = "the kernel matrix of the images is not positive definite";
-            return Err(Error::run(what, "the selection", "rescale the images"));
+    }
+
+    /// The kernel as fitted last.
+    pub fn kernel(&self) -> Option<Kernel> {
+        self.kernels.map(|(_, now)| now)
+    }
+
+    /// Scores of all objects at all positions of image n (H x positions), with these posteriors. Nothing where nothing is fitted.
+    pub fn scores(&self, objects: &Objects, posteriors: &[Posterior], n: usize, told: Told) -> Vec<f64> {
+        let mut scores = vec![0.0; objects.count() * objects.positions()];
+        let (Some(inverse), Some((_, kernel))) = (&self.inverse, self.kernels) else { return scores };
+        // Of others: S - K^-1 S / [K^-1]_nn. Of all: (K - white) K^-1 S = S - white K^-1 S.
+        let scale = match told {
+            Told::ByOthers => 1.0 / inverse[(n, n)],
+            Told::ByAll => kernel.white,
         };
-        Ok(match told {
-            Told::ByOthers => factor.affinities(&targets, outputs),
-            Told::ByAll => {
-                // K (K + white)^-1 S = S - white (K + white)^-1 S.
-                let weights = factor.weights(&targets, outputs);
-                targets.iter().zip(weights).map(|(target, weight)| target - kernel.white * weight).collect()
+        for (m, posterior) in posteriors.iter().enumerate() {
+            let weight = f64::from(u8::from(m == n)) - scale * inverse[(m, n)];
+            for &(placed, probability) in &posterior.placed {
+                scores[objects.output(placed)] += weight * probability;
             }
-        })
+        }
+        scores
+    }
+
+    /// Scores of an image that was not learned from: sum_m k(y, y_m) K^-1 S.
+    pub fn predicted(
+        &self,
+        objects: &Objects,
+        images: &[f64],
+        posteriors: &[Posterior],
+        image: &[f64],
+    ) -> Vec<f64> {
+        let mut scores = vec![0.0; objects.count() * objects.positions()];
+        let (Some(inverse), Some((_, kernel))) = (&self.inverse, self.kernels) else { return scores };
+        let near: Vec<f64> =
+            images.chunks_exact(image.len()).map(|other| kernel.between(image, other)).collect();
+        for (m, posterior) in posteriors.iter().enumerate() {
+            let weight: f64 = near.iter().enumerate().map(|(i, k)| k * inverse[(i, m)]).sum();
+            for &(placed, probability) in &posterior.placed {
+                scores[objects.output(placed)] += weight * probability;
+            }
+        }
+        scores
     }
 }

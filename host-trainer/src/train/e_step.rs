@@ -10,6 +10,7 @@
 
 mod job;
 mod lane;
+mod mixture;
 mod restricted;
 mod scatter;
 

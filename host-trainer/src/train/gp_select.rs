@@ -38,12 +38,19 @@ pub struct GpSelect {
     pub every: usize,
     /// Q: pivots of the incomplete Cholesky factor, at most.
     pub rank: usize,
+    /// For comparisons, nothing is learned: latents are ranked by the cosine W_h . y / |W_h|, and a few are drawn at random all the same.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_cosine: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl GpSelect {
     /// With the interval of the thesis.
     pub fn new(kernel: KernelName) -> Self {
-        Self { kernel, every: 10, rank: 200 }
+        Self { kernel, every: 10, rank: 200, by_cosine: false }
     }
 }
 
@@ -113,7 +120,14 @@ impl Selector {
             task.least_evidence = threshold(evidences, kept, points.cluster());
         }
         let (statistics, activities) = task.run_with_activities(points, threads, settings.precision)?;
-        self.learn(settings, &activities, (start, iteration), points)?;
+        match settings.gp {
+            Some(GpSelect { by_cosine: true, .. }) => {
+                let mut values = Vec::new();
+                points.read(0, points.len(), &mut values)?;
+                self.select(settings, &cosines(parameters, &values), (start, iteration));
+            }
+            _ => self.learn(settings, &activities, (start, iteration), points)?,
+        }
         Ok(statistics)
     }
 
@@ -126,7 +140,7 @@ impl Selector {
         points: &mut Points,
     ) -> Result<()> {
         let Some(learned) = settings.gp else { return Ok(()) };
-        let (n, d, h, each) = (points.len(), points.dims(), settings.latents, settings.selected);
+        let (n, d, h) = (points.len(), points.dims(), settings.latents);
         let is_due = self.kernels.is_none() || iteration.is_multiple_of(learned.every);
         let mut values = Vec::new();
         points.read(0, n, &mut values)?;
@@ -148,6 +162,13 @@ impl Selector {
             self.scores = factor.linear_scores(&values, activities, h);
         }
         let affinities = factor.affinities(activities, h);
+        self.select(settings, &affinities, (start, iteration));
+        Ok(())
+    }
+
+    /// The latents of largest affinity (N x H), and some at random.
+    fn select(&mut self, settings: &Settings, affinities: &[f64], (start, iteration): (usize, usize)) {
+        let (h, each) = (settings.latents, settings.selected);
         let sure = if each < h { each - each.div_ceil(AT_RANDOM) } else { each };
         self.sets.clear();
         let mut order: Vec<u16> = Vec::with_capacity(h);
@@ -160,8 +181,24 @@ impl Selector {
             let mut rng = random(settings, start, iteration + 1, n);
             complete(&mut self.sets, n * each, each, h, &mut rng);
         }
-        Ok(())
     }
+}
+
+/// W_h . y / |W_h| of points. (N x H)
+fn cosines(parameters: &Parameters, points: &[f64]) -> Vec<f64> {
+    let h = parameters.latents;
+    let mut lengths = vec![f64::MIN_POSITIVE; h];
+    for row in parameters.dictionary.chunks_exact(h) {
+        lengths.iter_mut().zip(row).for_each(|(length, w)| *length += w * w);
+    }
+    let mut found = vec![0.0; points.len() / parameters.dims * h];
+    for (y, found) in points.chunks_exact(parameters.dims).zip(found.chunks_exact_mut(h)) {
+        for (y, row) in y.iter().zip(parameters.dictionary.chunks_exact(h)) {
+            found.iter_mut().zip(row).for_each(|(sum, w)| *sum += y * w);
+        }
+        found.iter_mut().zip(&lengths).for_each(|(sum, length)| *sum /= length.sqrt());
+    }
+    found
 }
 
 /// Random numbers of one point in one iteration.

@@ -26,7 +26,7 @@ mod lines;
 
 use super::kinds;
 use super::points::Points;
-use super::settings::{InitForm, NoiseForm, Settings, SlabForm};
+use super::settings::{InitForm, NoiseForm, PriorForm, Settings, SlabForm};
 use super::whiten::Spectrum;
 use crate::Result;
 use crate::parameters::{NoiseCov, Parameters, SlabCov};
@@ -64,11 +64,12 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
         false => settings.first_prior.unwrap_or((2.0 / h as f64).min(most)),
     };
     let norm = (d as f64 * scene.variance / (h as f64 * prior)).sqrt();
-    let mut near = None;
+    let mut seeds = None;
     let mut dictionary = match settings.init {
         InitForm::Data if kind.kind().is_mixture() => {
-            let (means, distance) = kinds::gmm::seeds(points, h, &mut rng)?;
-            near = Some(distance);
+            let mut found = kinds::gmm::seeds(points, h, &mut rng)?;
+            let means = std::mem::take(&mut found.means);
+            seeds = Some(found);
             means
         }
         InitForm::Random => (kinds::of(kind).first)(scene, h, prior, &mut rng),
@@ -81,14 +82,18 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
     if kind.kind().is_non_negative() {
         dictionary.iter_mut().for_each(|w| *w = w.max(0.0));
     }
-    let variance = settings.first_noise.or(near).unwrap_or_else(|| match settings.temperature.0 {
-        first if first > 1.0 => {
-            Spectrum::new(&scene.covariance, d).largest().max(scene.variance) / (2.0 * first)
-        }
-        _ if along_lines => 0.1 * scene.variance,
-        _ if settings.anneals(scene) => 0.3 * scene.variance,
-        _ => scene.variance,
-    });
+    let variance =
+        settings.first_noise.or(seeds.as_ref().map(|seeds| seeds.variance)).unwrap_or_else(|| match settings
+            .temperature
+            .0
+        {
+            first if first > 1.0 => {
+                Spectrum::new(&scene.covariance, d).largest().max(scene.variance) / (2.0 * first)
+            }
+            _ if along_lines => 0.1 * scene.variance,
+            _ if settings.anneals(scene) => 0.3 * scene.variance,
+            _ => scene.variance,
+        });
     // Of maximal causes columns have mean 1, and the slab has the scale of the data.
     let sampled = kind.kind().is_sampled();
     let (mean, spread) = if sampled { (scene.mean_of_all().abs(), scene.variance) } else { (0.0, 1.0) };
@@ -113,6 +118,25 @@ pub fn init(settings: &Settings, scene: &Scene, points: &mut Points, restart: us
             NoiseForm::Components => NoiseCov::Components(vec![variance; d * h]),
         },
     };
+    if let Some(seeds) = seeds {
+        if settings.prior == PriorForm::Each {
+            parameters.prior = seeds.weights.iter().map(|weight| weight.min(1.0 - 1e-9)).collect();
+        }
+        if settings.first_noise.is_none() {
+            parameters.noise = match parameters.noise {
+                NoiseCov::Shared(variance) => NoiseCov::Shared(variance),
+                NoiseCov::Diagonal(_) => {
+                    NoiseCov::Diagonal((0..d).map(|i| seeds.covariance[i * d + i]).collect())
+                }
+                NoiseCov::Full(_) => {
+                    // Away from singular.
+                    let own = |e: usize| if e / d == e % d { 1.0 } else { 0.99 };
+                    NoiseCov::Full((0..d * d).map(|e| own(e) * seeds.covariance[e]).collect())
+                }
+                NoiseCov::Components(_) => NoiseCov::Components(seeds.variances),
+            };
+        }
+    }
     if let (Some(settle), None) = (kinds::of(kind).settle, settings.first_mean) {
         let slab = (parameters.slab_mean.clone(), parameters.slab_cov.clone());
         settle(&mut parameters);

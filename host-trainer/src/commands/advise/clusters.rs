@@ -29,7 +29,7 @@ pub(super) fn clusters(values: &[f64], dims: usize) -> Result<Option<usize>> {
     for k in 2..=MOST.min(drawn.len() / dims / 10) {
         for start in 0..STARTS {
             let mut points = Points::new(drawn.clone(), dims);
-            let (centres, _) = seeds(&mut points, k, &mut Rng::new(start))?;
+            let centres = seeds(&mut points, k, &mut Rng::new(start))?.means;
             let inside = worst_cluster(&drawn, dims, &centres, k);
             if inside >= INSIDE && best.is_none_or(|(other, _)| inside > other) {
                 best = Some((inside, k));

@@ -2,6 +2,7 @@
 
 use super::super::kinds::mca::Strengths;
 use super::super::kinds::{self, Sums};
+use super::mixture::Mixture;
 use super::{Sets, Task};
 use crate::Result;
 use crate::linalg::{pack, transposed};
@@ -27,10 +28,10 @@ pub(super) enum Wanted {
 }
 
 /// What is added up besides activities and means.
-pub(super) enum Seen {
+pub(super) enum Seen<T> {
     Moments,
-    /// Of mixtures, whose latents are never on together.
-    Components,
+    /// Of mixtures, whose latents are never on together; in chunks, where nothing is in the way of that.
+    Components(Option<Mixture<T>>),
     Shares(Strengths),
     /// With W by latents. (H x D)
     Draws(Vec<f64>),
@@ -49,7 +50,7 @@ pub(super) struct Job<'a, T> {
     pub dictionary: Vec<T>,
     pub weigh: Weigh<T>,
     /// What models other than linear ones add up.
-    pub seen: Seen,
+    pub seen: Seen<T>,
 }
 
 impl<'a, T: Scalar> Job<'a, T> {
@@ -67,7 +68,16 @@ impl<'a, T: Scalar> Job<'a, T> {
             weigh: Weigh::new(&parameters.pooled_noise().scaled(temperature), parameters.dims)?,
             seen: match kinds::of(parameters.kind).sums {
                 Sums::Moments => Seen::Moments,
-                Sums::Components => Seen::Components,
+                Sums::Components => Seen::Components(match (sets, temperature == 1.0) {
+                    (None, true) => {
+                        let all = parameters.latents;
+                        Some(Mixture::new(
+                            parameters,
+                            if options.singletons { all } else { options.selected },
+                        )?)
+                    }
+                    _ => None,
+                }),
                 Sums::Shares => Seen::Shares(Strengths::new(parameters, temperature)),
                 Sums::Draws => Seen::Draws(transposed(&parameters.dictionary, parameters.latents)),
             },

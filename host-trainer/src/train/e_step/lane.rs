@@ -5,6 +5,7 @@ use super::super::kinds::mca::Shares;
 use super::super::kinds::ssmca::Drawn;
 use super::super::statistics::Statistics;
 use super::job::{Job, Scalar, Seen, Wanted};
+use super::mixture::Sheet;
 use super::restricted::Restricted;
 use super::scatter::{add_products, add_selected_products};
 use crate::linalg::{product, transposed};
@@ -39,7 +40,7 @@ pub(super) struct Lane {
     /// The number of the first point of every chunk, and `<s>` of its points, where these are wanted. (points x H)
     pub activities: Vec<(usize, Vec<f64>)>,
     /// `sum <x> y^T`, or what models have in its place; grows by whole rows. (H x D)
-    cross: Shares,
+    pub cross: Shares,
 }
 
 /// What computing needs, one for each thread.
@@ -51,11 +52,13 @@ pub(super) struct Desk<T> {
     weighted: Vec<T>,
     projection: Vec<T>,
     /// Points of the chunk that count.
-    counted: Vec<f64>,
+    pub counted: Vec<f64>,
     /// Draws of a point.
     drawn: Drawn,
     /// The points of the chunk that are explained worst, worst first, with their `<x>`. (H)
-    worst: Vec<(f64, usize, Vec<T>)>,
+    pub worst: Vec<(f64, usize, Vec<T>)>,
+    /// For mixtures.
+    pub sheet: Sheet<T>,
 }
 
 impl Lane {
@@ -74,6 +77,9 @@ impl Lane {
         chunk: &[f64],
         first: usize,
     ) -> Result<()> {
+        if let Seen::Components(Some(mixture)) = &job.seen {
+            return self.run_mixture(job, mixture, desk, chunk, first);
+        }
         let model = job.prepared.model()?;
         let (d, h) = (job.parameters.dims, job.parameters.latents);
         let detail = job.detail();
@@ -142,7 +148,7 @@ impl Lane {
             }
             match &job.seen {
                 Seen::Moments => {}
-                Seen::Components => gmm::add_squares(y, estimate.activity, &mut self.cross.share),
+                Seen::Components(_) => gmm::add_squares(y, estimate.activity, &mut self.cross.share),
                 Seen::Shares(strengths) => {
                     self.cross.add(strengths, &mut inference, y, &mut self.sums.power);
                     continue;
@@ -162,17 +168,28 @@ impl Lane {
             }
         }
 
+        self.finish_chunk(job, desk, chunk, (first, activities));
+        Ok(())
+    }
+
+    /// What a chunk adds as a whole: its power, `<s>` of its points and those that are explained worst.
+    pub fn finish_chunk<T: Scalar>(
+        &mut self,
+        job: &Job<'_, T>,
+        desk: &Desk<T>,
+        chunk: &[f64],
+        (first, activities): (usize, Vec<f64>),
+    ) {
         if job.wanted == Wanted::Activities {
             self.activities.push((first, activities));
         }
         if !desk.counted.is_empty() {
-            self.sums.add_power(&desk.counted, d);
+            self.sums.add_power(&desk.counted, job.parameters.dims);
             for (evidence, point, mean) in &desk.worst {
                 let residual = residual(job.parameters, chunk, *point, mean);
                 self.poor.push(Poor { evidence: *evidence, residual });
             }
         }
-        Ok(())
     }
 
     /// The sums of all chunks.
@@ -200,7 +217,7 @@ impl<T: Scalar> Desk<T> {
 }
 
 /// Puts a point where it belongs among those that are explained worst; of equals the first stays first.
-fn note<T: Scalar>(
+pub(super) fn note<T: Scalar>(
     worst: &mut Vec<(f64, usize, Vec<T>)>,
     most: usize,
     evidence: f64,

@@ -13,13 +13,18 @@
 //!
 //! `cosine` is the mean |cosine| between columns: a factored posterior prefers a W whose columns are more orthogonal than the true ones.
 //!
+//! That is figure 5, which is run if none is named; figure 4 is in `directions.rs`, 7A, 7B and 7C in `trade.rs`.
+//!
 //! ```text
-//! cargo run --release -p spikelet-trainer --example factored -- [--quick] [FOLDER]
+//! cargo run --release -p spikelet-trainer --example factored -- [--quick] [--figure 4|5|7a|7c] [FOLDER]
 //! ```
 //!
-//! FOLDER holds `icalab/speech4.npy`, `speech/*.wav` and `eeg/eeg14_128hz.npy`.
+//! FOLDER holds `icalab/speech4.npy`, `speech/*.wav`, `eeg/eeg14_128hz.npy` and `images/house256.png`.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod directions;
+mod trade;
 
 use common::mixtures::{Source, mix, normal_matrix, orthogonal_matrix, unit_columns};
 use common::table::{Table, mean_and_spread, spread};
@@ -97,6 +102,19 @@ fn sets(folder: Option<&Path>) -> Result<Vec<Set>> {
 }
 
 fn experiment(arguments: &Arguments) -> Result<()> {
+    match arguments.figure.as_deref() {
+        None | Some("5") => separation(arguments),
+        Some("4") => directions::experiment(arguments),
+        Some("7a") => trade::separation(arguments),
+        Some("7c") => trade::denoising(arguments),
+        Some(other) => {
+            Err(Error::input(format!("there is no figure {other}"), "--figure", "use 4, 5, 7a or 7c"))
+        }
+    }
+}
+
+/// Figure 5.
+fn separation(arguments: &Arguments) -> Result<()> {
     let trials = if arguments.quick { 2 } else { 15 };
     println!(
         "{trials} trials, N = {POINTS}, {ITERATIONS} iterations; mean (standard deviation) over trials\n"

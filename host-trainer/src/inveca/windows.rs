@@ -1,0 +1,188 @@
+//! Candidate positions by regression from windows: the input is what is seen through a window of the size of an object, the outputs are the posterior
+//! probabilities that each object is there, and the same regression serves every position.
+//!
+//! The thesis regresses from the whole image to all objects at all positions ([`super::locate::Learned`]). Two images of 900 pixels with objects at other
+//! places have nothing in common that a kernel of distances would see, so that regression hardly tells of an image more than what is known of that very
+//! image. Windows do have something in common: an object looks the same wherever it is. This puts into the selection that objects move, which the thesis
+//! leaves out on purpose, and nothing else: which object it is, and exactly where, is learned.
+//!
+//! Pairs of windows and posteriors are drawn from the images: half of them where an object is, three tenths next to one, the rest anywhere. The kernel is
+//! factored with Q pivots; new windows are predicted from these alone ([`Factor::pivot_weights`]), Q (s^2 + H) operations a window.
+
+use super::{Objects, Placed, Posterior};
+use crate::gp::{Factor, Kernel, KernelName, fit};
+use crate::{Error, Result};
+use faer::{Mat, MatRef};
+use spikelet::rng::Rng;
+
+/// Of ten windows so many are where an object is, and so many next to one.
+const AT_OBJECTS: usize = 5;
+const BESIDE: usize = 3;
+/// Windows with less to see than this part of what pivots have on average are not looked at.
+const EMPTY: f32 = 0.05;
+/// How far beside, in pixels.
+const FAR: i64 = 2;
+
+/// Regression of posteriors on windows.
+#[derive(Clone, Debug, Default)]
+pub struct Windows {
+    kernels: Option<(Kernel, Kernel)>,
+    /// Image and position of each window that is learned from. (M)
+    chosen: Vec<(usize, usize)>,
+    factor: Option<Factor>,
+    /// Windows of the pivots (Q x s^2) and their squared lengths. Only an order of scores is wanted of them: 32 bits are enough.
+    pivots: Vec<f32>,
+    squares: Vec<f32>,
+    /// What each of them adds. (Q x H)
+    weights: Option<Mat<f32>>,
+}
+
+impl Windows {
+    /// Chooses `count` windows, fits the kernel to the posteriors there and factors it with at most `rank` pivots.
+    pub fn fit(
+        &mut self,
+        objects: &Objects,
+        images: &[f64],
+        posteriors: &[Posterior],
+        (name, count, rank): (KernelName, usize, usize),
+        rng: &mut Rng,
+    ) -> Result<()> {
+        self.choose(objects, posteriors, count, rng);
+        let size = objects.side * objects.side;
+        let windows: Vec<f64> = self.chosen.iter().flat_map(|&at| window(objects, images, at)).collect();
+        let targets = self.targets(objects, posteriors);
+        let power = targets.iter().map(|t| t * t).sum::<f64>() / targets.len() as f64;
+        let begin = Kernel::new(name, &windows, size, power);
+        let (first, now) = self.kernels.unwrap_or((begin, begin));
+        let now = fit(now, &first, &windows, size, &targets, objects.count());
+        self.kernels = Some((first, now));
+        let Some(factor) = Factor::new(now, &windows, size, rank) else {
+            let what = "the kernel matrix of the windows is not positive definite";
+            return Err(Error::run(what, "the selection", "rescale the images"));
+        };
+        let pivot = |m: &usize| windows[m * size..][..size].iter().map(|y| *y as f32);
+        self.pivots = factor.pivots().iter().flat_map(pivot).collect();
+        self.squares = self.pivots.chunks_exact(size).map(square).collect();
+        self.factor = Some(factor);
+        self.update(objects, posteriors);
+        Ok(())
+    }
+
+    /// The kernel as fitted last.
+    pub fn kernel(&self) -> Option<Kernel> {
+        self.kernels.map(|(_, now)| now)
+    }
+
+    /// Takes newer posteriors, with the windows and the kernel as they are.
+    pub fn update(&mut self, objects: &Objects, posteriors: &[Posterior]) {
+        let targets = self.targets(objects, posteriors);
+        if let Some(factor) = &self.factor {
+            let weights = factor.pivot_weights(&targets, objects.count());
+            self.weights =
+                Some(Mat::from_fn(weights.nrows(), weights.ncols(), |q, h| weights[(q, h)] as f32));
+        }
+    }
+
+    /// Scores of all objects at all positions of an image. (H x positions)
+    pub fn scores(&self, objects: &Objects, image: &[f64]) -> Vec<f64> {
+        let (h, positions, size) = (objects.count(), objects.positions(), objects.side * objects.side);
+        let (Some((_, kernel)), Some(weights)) = (self.kernels, &self.weights) else {
+            return vec![0.0; h * positions];
+        };
+        let empty = EMPTY * self.squares.iter().sum::<f32>() / self.squares.len() as f32;
+        let (mut windows, mut looked_at): (Vec<f32>, Vec<(usize, f32)>) = (Vec::new(), Vec::new());
+        for position in 0..positions {
+            let start = windows.len();
+            windows.extend(window(objects, image, (0, position)).map(|y| y as f32));
+            let own = square(&windows[start..]);
+            match own > empty {
+                true => looked_at.push((position, own)),
+                false => windows.truncate(start),
+            }
+        }
+        let mut found = vec![0.0; h * positions];
+        if looked_at.is_empty() {
+            return found;
+        }
+        let pivots = MatRef::from_row_major_slice(&self.pivots, self.squares.len(), size);
+        // Columns are windows.
+        let mut near = pivots * MatRef::from_row_major_slice(&windows, looked_at.len(), size).transpose();
+        let narrow = (0.5 / (kernel.length * kernel.length)) as f32;
+        let [linear, bias, radial] = [kernel.linear, kernel.bias, kernel.radial].map(|part| part as f32);
+        for ((_, own), column) in looked_at.iter().zip(near.col_iter_mut()) {
+            for (k, square) in column.iter_mut().zip(&self.squares) {
+                let apart = (own + square - 2.0 * *k).max(0.0);
+                *k = linear * *k + bias + radial * (-narrow * apart).exp();
+            }
+        }
+        let scores = weights.transpose() * &near;
+        for (at, (position, _)) in looked_at.iter().enumerate() {
+            (0..h).for_each(|object| found[object * positions + position] = f64::from(scores[(object, at)]));
+        }
+        found
+    }
+
+    fn choose(&mut self, objects: &Objects, posteriors: &[Posterior], count: usize, rng: &mut Rng) {
+        let likely = |posterior: &Posterior| -> Vec<Placed> {
+            posterior.placed.iter().filter(|(_, p)| *p > 0.5).map(|(placed, _)| *placed).collect()
+        };
+        let present: Vec<(usize, Placed)> = posteriors
+            .iter()
+            .enumerate()
+            .flat_map(|(n, p)| likely(p).into_iter().map(move |at| (n, at)))
+            .collect();
+        // As many of a rare object as of a frequent one.
+        let mut of_object = vec![Vec::new(); objects.count()];
+        present.iter().for_each(|&(n, placed)| of_object[placed.object].push((n, placed.position)));
+        of_object.retain(|places| !places.is_empty());
+        let places = objects.places() as i64;
+        self.chosen.clear();
+        for k in 0..count {
+            let any = |rng: &mut Rng, n: usize| ((rng.uniform::<f64>() * n as f64) as usize).min(n - 1);
+            let anywhere = (any(rng, posteriors.len()), any(rng, objects.positions()));
+            if of_object.is_empty() || k % 10 >= AT_OBJECTS + BESIDE {
+                self.chosen.push(anywhere);
+                continue;
+            }
+            let of_one = &of_object[k / 10 % of_object.len()];
+            let (n, position) = of_one[any(rng, of_one.len())];
+            if k % 10 < AT_OBJECTS {
+                self.chosen.push((n, position));
+                continue;
+            }
+            let mut moved = |at: usize| {
+                let by = any(rng, (2 * FAR + 1) as usize) as i64 - FAR;
+                (at as i64 + by).clamp(0, places - 1) as usize
+            };
+            let (row, column) = (moved(position / objects.places()), moved(position % objects.places()));
+            self.chosen.push((n, row * objects.places() + column));
+        }
+    }
+
+    /// Posteriors at the chosen windows. (M x H)
+    fn targets(&self, objects: &Objects, posteriors: &[Posterior]) -> Vec<f64> {
+        let mut targets = vec![0.0; self.chosen.len() * objects.count()];
+        for (targets, &(n, position)) in targets.chunks_exact_mut(objects.count()).zip(&self.chosen) {
+            for (placed, probability) in &posteriors[n].placed {
+                if placed.position == position {
+                    targets[placed.object] = *probability;
+                }
+            }
+        }
+        targets
+    }
+}
+
+fn square(window: &[f32]) -> f32 {
+    window.iter().map(|y| y * y).sum()
+}
+
+/// What is seen through the window at a position of image n.
+fn window<'a>(
+    objects: &'a Objects,
+    images: &'a [f64],
+    (n, position): (usize, usize),
+) -> impl Iterator<Item = f64> + 'a {
+    let pixels = objects.canvas * objects.canvas;
+    (0..objects.side * objects.side).map(move |j| images[n * pixels + objects.pixel(position, j)])
+}
