@@ -9,7 +9,8 @@
 //! voice. Of FastICA and masks every voice gets the output that is closest to it, also if another has the same; the streams are
 //! assigned one to one.
 //!
-//! The last row is the second with the same recordings resampled to 44.1 kHz: the band above 4 kHz is empty, and is not learned from.
+//! The last row is the second with the same recordings resampled to 44.1 kHz: the band above 4 kHz is empty, and is not learned from. All
+//! rows take five to six minutes of one core, the last one a minute.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example voices -- FOLDER [--quick] [--skip ROWS]

@@ -72,6 +72,25 @@ fn other_data() {
     assert!(text.contains("spikelet train --model mca --latents 64 --transform spectrum mono.wav"), "{text}");
     assert!(text.contains("spikelet merge A.spk B.spk"), "{text}");
 
+    assert!(row(&text, "cost").contains("not known from so short a recording"), "{text}");
+    let long: Vec<f32> = (0..24_000).map(|n| (0.3 * n as f32).sin() * (n as f32 / 3000.0).sin()).collect();
+    write_wav(desk.path("long.wav"), 8000, 1, &long).unwrap();
+    let text = desk.good("advise long.wav --core m4f --clock 168MHz --ram 4K");
+    assert!(row(&text, "cost").contains("of two sources about"), "{text}");
+    assert!(row(&text, "fits").contains("NO: RAM is"), "{text}");
+
+    // Points in clusters, and who asks for them.
+    let corner = |n: usize| [[9.0, 0.0, 1.0], [-7.0, 8.0, 0.0], [0.0, -9.0, 8.0]][n % 3];
+    let points: Vec<f64> = (0..300).flat_map(|n| corner(n).map(|c| c + wave[n])).collect();
+    desk.array("clusters.npy", &[300, 3], &points);
+    let text = desk.good("advise clusters.npy");
+    assert!(row(&text, "model").contains("gmm: points lie in clusters"), "{text}");
+    assert!(row(&text, "latents").contains("3: as many clusters stand apart"), "{text}");
+    assert!(text.contains("spikelet train --model gmm --latents 3 clusters.npy"), "{text}");
+    assert!(row(&desk.good("advise clusters.npy --model gsc"), "model").contains("gsc"));
+    let text = desk.good("advise signed.npy --model gmm --sources 5 --core m0");
+    assert!(row(&text, "latents").contains("5: as --sources says"), "{text}");
+
     // And runs them.
     let text = desk.good("advise signed.npy --sources 2 --train --out here/m.spk");
     assert!(text.contains("$ spikelet train") && desk.path("here/m.h").is_file(), "{text}");

@@ -221,7 +221,7 @@ pub(super) fn cost(cost: &Cost, core: Core, limits: &Limits) -> String {
 pub(super) fn quality(look: &Look, choice: &Choice) -> String {
     let text = match look.content {
         Content::Channels { channels, .. } if choice.latents > channels => {
-            "8 to 12 dB SI-SDR for voices without echoes: 8.9 dB for three on two microphones, 12.4 for four on three (experiment voices)"
+            "8 to 12 dB SI-SDR for voices without echoes: 8.9 dB for three on two microphones, 12.2 for four on three (experiment voices)"
         }
         Content::Channels { .. } => {
             "up to 40 dB SI-SDR for voices without echoes and noise (experiment voices); noise on the microphones stays in the sources"
