@@ -4,7 +4,7 @@ use super::start::{climb, list, scatter};
 use super::tally::Tally;
 use crate::counts::Count;
 use crate::engine::{Gibbs, Start};
-use crate::memory::Candidate;
+use crate::memory::{Candidate, Link};
 use crate::numeric::math::Real;
 use crate::numeric::rng::Rng;
 use crate::numeric::slices::set;
@@ -14,7 +14,7 @@ use crate::states::tableau::Path;
 pub(crate) const REFRESH: u32 = 32;
 
 /// One latent given all others: on with these log odds, and then with these moments. Like all values of a chain relative to the
-/// reference ([`Sampler::reference`]).
+/// reference ([`Candidate::reference`]).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given<T> {
     pub log_odds: T,
@@ -37,25 +37,21 @@ pub(super) trait Sampler<T> {
     fn order(&self) -> &[u16];
     /// Where sums over draws are kept, by position.
     fn tally(&mut self) -> &mut [Candidate<T>];
+    /// Latents before the sample, and in the present state.
+    fn latents(&self) -> (&[Candidate<T>], &[Link<T>]);
+    fn has_slab(&self) -> bool;
     /// Back to the first state.
     fn reset(&mut self);
     /// Recomputes running sums.
     fn refresh(&mut self);
     /// Latents that are on.
     fn count(&self) -> usize;
-    fn is_on(&self, p: usize) -> bool;
-    /// What values are relative to.
-    fn reference(&self, p: usize) -> T;
-    /// The value of a latent that is on.
-    fn away(&self, p: usize) -> T;
     /// One latent given the present state of all others.
     fn given(&mut self, p: usize) -> Given<T>;
     /// A draw of its value if it is on. Right after [`Sampler::given`].
     fn draw(&mut self, p: usize, given: Given<T>, rng: &mut Rng) -> T;
     /// Its most probable value if it is on. Right after [`Sampler::given`].
     fn mode(&mut self, p: usize, given: Given<T>) -> T;
-    /// Draws latent and value from the prior: `None` is off.
-    fn prior(&mut self, p: usize, rng: &mut Rng) -> Option<T>;
     /// Switches it off (`None`) or on with a value.
     fn set(&mut self, p: usize, away: Option<T>);
     /// Moves the values of latents that are on to where they are best together. What has no slab has no choice.
@@ -64,13 +60,37 @@ pub(super) trait Sampler<T> {
     fn joint(&mut self) -> T;
     /// The present state counts.
     fn keep(&mut self) {}
+}
+
+impl<T: Real> dyn Sampler<T> + '_ {
+    fn link(&self, p: usize) -> Link<T> {
+        self.latents().1.get(p).copied().unwrap_or(Link::ZERO)
+    }
+
+    fn candidate(&self, p: usize) -> Candidate<T> {
+        self.latents().0.get(p).copied().unwrap_or(Candidate::ZERO)
+    }
+
+    pub fn is_on(&self, p: usize) -> bool {
+        self.link(p).on > T::ZERO
+    }
 
     /// The value itself.
-    fn value(&self, p: usize) -> T
-    where
-        T: Real,
-    {
-        if self.is_on(p) { self.reference(p) + self.away(p) } else { T::ZERO }
+    fn value(&self, p: usize) -> T {
+        if self.is_on(p) { self.candidate(p).reference + self.link(p).away } else { T::ZERO }
+    }
+
+    /// Draws latent and value from the prior: `None` is off.
+    pub fn prior(&self, p: usize, rng: &mut Rng) -> Option<T> {
+        let Candidate { logit, mean, precision, reference, .. } = self.candidate(p);
+        let [on, _] = odds(logit);
+        if !(rng.unit::<T>() < on) {
+            return None;
+        }
+        if !self.has_slab() {
+            return Some(T::ONE - reference);
+        }
+        Some(mean - reference + rng.standard::<T>() / precision.sqrt())
     }
 }
 
@@ -191,7 +211,7 @@ impl<T: Real> Chains<'_, '_, T> {
         if self.sums.has_second() {
             for p in 0..sampler.order().len() {
                 if sampler.is_on(p) {
-                    let away = sampler.away(p);
+                    let away = sampler.link(p).away;
                     Tally::add_latent(sampler.tally().get_mut(p), [T::ONE, T::ZERO], away, away * away);
                 } else {
                     Tally::add_latent(sampler.tally().get_mut(p), [T::ZERO, T::ONE], T::ZERO, T::ZERO);

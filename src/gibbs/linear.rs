@@ -12,7 +12,7 @@
 //! x - x0. Work per latent: about 12 multiply-adds, an exponential, a normal variate if it is on, and H' multiply-adds
 //! if its value changes.
 
-use super::chain::{Given, Sampler, odds};
+use super::chain::{Given, Sampler};
 use crate::counts::Count;
 use crate::kinds::Family;
 use crate::kinds::gsc::gain;
@@ -77,8 +77,12 @@ impl<'x, 't, T: Real> Linear<'x, 't, T> {
         linear
     }
 
-    fn has_slab(&self) -> bool {
-        self.tableau.family() == Family::Slab
+    fn is_on(&self, p: usize) -> bool {
+        self.link(p).on > T::ZERO
+    }
+
+    fn reference(&self, p: usize) -> T {
+        self.candidate(p).reference
     }
 
     fn candidate(&self, p: usize) -> Candidate<T> {
@@ -144,6 +148,14 @@ impl<T: Real> Sampler<T> for Linear<'_, '_, T> {
         self.tableau.candidates
     }
 
+    fn latents(&self) -> (&[Candidate<T>], &[Link<T>]) {
+        (self.tableau.candidates, self.links)
+    }
+
+    fn has_slab(&self) -> bool {
+        self.tableau.family() == Family::Slab
+    }
+
     fn reset(&mut self) {
         for (p, link) in self.links.iter_mut().enumerate().take(self.latents.len()) {
             let is_member = self.tableau.candidates.get(p).is_some_and(|c| c.reference != T::ZERO);
@@ -174,18 +186,6 @@ impl<T: Real> Sampler<T> for Linear<'_, '_, T> {
 
     fn count(&self) -> usize {
         self.count
-    }
-
-    fn is_on(&self, p: usize) -> bool {
-        self.link(p).on > T::ZERO
-    }
-
-    fn reference(&self, p: usize) -> T {
-        self.candidate(p).reference
-    }
-
-    fn away(&self, p: usize) -> T {
-        self.link(p).away
     }
 
     fn given(&mut self, p: usize) -> Given<T> {
@@ -219,18 +219,6 @@ impl<T: Real> Sampler<T> for Linear<'_, '_, T> {
 
     fn mode(&mut self, _: usize, given: Given<T>) -> T {
         given.mean
-    }
-
-    fn prior(&mut self, p: usize, rng: &mut Rng) -> Option<T> {
-        let Candidate { logit, mean, precision, reference, .. } = self.candidate(p);
-        let [on, _] = odds(logit);
-        if !(rng.unit::<T>() < on) {
-            return None;
-        }
-        if !self.has_slab() {
-            return Some(T::ONE - reference);
-        }
-        Some(mean - reference + rng.standard::<T>() / precision.sqrt())
     }
 
     fn set(&mut self, p: usize, away: Option<T>) {

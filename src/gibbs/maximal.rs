@@ -76,7 +76,7 @@ impl<'x, T: Real> Maximal<'x, T> {
         maximal
     }
 
-    fn latent(&self, p: usize) -> usize {
+    fn index(&self, p: usize) -> usize {
         usize::from(self.latents.get(p).copied().unwrap_or_default())
     }
 
@@ -88,8 +88,8 @@ impl<'x, T: Real> Maximal<'x, T> {
         self.links.get(p).copied().unwrap_or(Link::ZERO)
     }
 
-    fn has_slab(&self) -> bool {
-        self.model.shape.kind.has_slab()
+    fn is_on(&self, p: usize) -> bool {
+        self.link(p).on > T::ZERO
     }
 
     /// What the latents that are on make of every dimension, all but `left_out`.
@@ -103,7 +103,7 @@ impl<'x, T: Real> Maximal<'x, T> {
             let Link { away: x, on: is_on, .. } = self.link(p);
             if is_on > T::ZERO {
                 Count::ChainMaxima.add(self.maxima.len());
-                with_column!(self.model, self.latent(p), |column| {
+                with_column!(self.model, self.index(p), |column| {
                     for (maximum, w) in self.maxima.iter_mut().zip(column) {
                         *maximum = maximum.max(x * w);
                     }
@@ -122,7 +122,7 @@ impl<'x, T: Real> Maximal<'x, T> {
         self.maximise(Some(p));
         let slab = self.slab(p);
         let &mut Self { model, sample, .. } = self;
-        let dims = Seen { model, latent: self.latent(p), sample, maxima: self.maxima };
+        let dims = Seen { model, latent: self.index(p), sample, maxima: self.maxima };
         Pieces::new(&dims, slab, self.borders)
     }
 }
@@ -136,6 +136,14 @@ impl<T: Real> Sampler<T> for Maximal<'_, T> {
         self.candidates
     }
 
+    fn latents(&self) -> (&[Candidate<T>], &[Link<T>]) {
+        (self.candidates, self.links)
+    }
+
+    fn has_slab(&self) -> bool {
+        self.model.shape.kind.has_slab()
+    }
+
     fn reset(&mut self) {
         self.links.fill(Link::ZERO);
         self.count = 0;
@@ -145,18 +153,6 @@ impl<T: Real> Sampler<T> for Maximal<'_, T> {
 
     fn count(&self) -> usize {
         self.count
-    }
-
-    fn is_on(&self, p: usize) -> bool {
-        self.link(p).on > T::ZERO
-    }
-
-    fn reference(&self, _: usize) -> T {
-        T::ZERO
-    }
-
-    fn away(&self, p: usize) -> T {
-        self.link(p).away
     }
 
     fn given(&mut self, p: usize) -> Given<T> {
@@ -170,7 +166,7 @@ impl<T: Real> Sampler<T> for Maximal<'_, T> {
         Count::GivenDims.add(self.sample.len());
         self.maximise(Some(p));
         let mut log_odds = self.candidate(p).logit;
-        let (model, latent) = (self.model, self.latent(p));
+        let (model, latent) = (self.model, self.index(p));
         let dims = Seen { model, latent, sample: self.sample, maxima: self.maxima };
         dims.each(&mut |dim| log_odds += dim.gain(T::ONE));
         Given { log_odds, mean: T::ONE, variance: T::ZERO }
@@ -185,18 +181,6 @@ impl<T: Real> Sampler<T> for Maximal<'_, T> {
 
     fn mode(&mut self, _: usize, given: Given<T>) -> T {
         self.facts.map_or(given.mean, |facts| facts.peak)
-    }
-
-    fn prior(&mut self, p: usize, rng: &mut Rng) -> Option<T> {
-        let [on, _] = super::chain::odds(self.candidate(p).logit);
-        if !(rng.unit::<T>() < on) {
-            return None;
-        }
-        if !self.has_slab() {
-            return Some(T::ONE);
-        }
-        let Candidate { mean, precision, .. } = self.candidate(p);
-        Some(mean + rng.standard::<T>() / precision.sqrt())
     }
 
     fn set(&mut self, p: usize, away: Option<T>) {
@@ -223,7 +207,7 @@ impl<T: Real> Sampler<T> for Maximal<'_, T> {
                 let Slab { mean, precision, .. } = self.slab(p);
                 Count::JointDims.add(self.sample.len());
                 let mut bell = precision;
-                let (model, latent) = (self.model, self.latent(p));
+                let (model, latent) = (self.model, self.index(p));
                 let dims = Seen { model, latent, sample: self.sample, maxima: self.maxima };
                 dims.each(&mut |Dim { precision, w, others: maximum, .. }| {
                     if w > T::ZERO && !(maximum > x * w) {
