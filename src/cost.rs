@@ -106,6 +106,7 @@ impl<T: Real> Model<'_, T> {
     }
 
     /// Sigma^-1 y and its energy.
+    #[inline(never)]
     fn weigh(&self) -> u64 {
         let d = self.shape.dims as u64;
         if matches!(self.noise, Noise::Full(_)) { d * (d + 1) + d } else { 2 * d }
@@ -138,6 +139,7 @@ impl<T: Real> Model<'_, T> {
         n * (n - 1) / 2 * (entry + a)
     }
 
+    #[inline(never)]
     fn sizes(&self) -> [u64; 3] {
         [self.shape.dims, self.shape.selected, self.shape.max_active].map(|n| n as u64)
     }

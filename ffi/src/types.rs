@@ -70,12 +70,14 @@ pub struct spk_state {
 }
 
 impl spk_state {
+    #[inline(never)]
     pub(crate) fn new(model: Model<'static, f32>, engine: Engine) -> Self {
         let arena_len = engine.arena_len(model.shape, Detail::Marginals) as u32;
         Self { magic: Self::MAGIC, arena_len, model, engine, state: State::default() }
     }
 
     /// What infers the next sample; see [`used`].
+    #[inline(never)]
     pub(crate) fn inference<'a>(&'a mut self, arena: &'a mut [f32]) -> Result<Inference<'a, f32>, Error> {
         Inference::over(&self.model, self.engine, arena, &mut self.state)
     }

@@ -93,7 +93,7 @@ impl<'a> Groups<'a> {
     }
 
     /// The group of a latent.
-    #[inline]
+    #[inline(never)]
     pub fn of(&self, latent: usize) -> usize {
         match (self.is_named(), self.len) {
             (true, _) => usize::from(u16_at(self.numbers, 2 * latent)),

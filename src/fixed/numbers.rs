@@ -144,6 +144,7 @@ impl Scaled {
     }
 
     /// The same with a mantissa of at least 2^30: products take digits off it.
+    #[inline(never)]
     pub fn normal(self) -> Self {
         Self::of(self.mantissa, 30 - self.exponent)
     }

@@ -107,6 +107,7 @@ fn multiply<T: Real>(
     }
 }
 
+#[inline(never)]
 fn add(sums: &mut [i32], others: &[i32]) {
     for (sum, &other) in sums.iter_mut().zip(others) {
         *sum = sum.saturating_add(other);

@@ -133,7 +133,7 @@ impl<'x> Sums<'x> {
     }
 
     /// The weight of a state.
-    #[inline(always)]
+    #[inline(never)]
     fn weight(&self, joint: i32) -> u32 {
         let below = self.anchor.wrapping_sub(joint);
         if below > NEGLIGIBLE {

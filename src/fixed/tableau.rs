@@ -139,7 +139,7 @@ fn determinant(cell: &Cell) -> i32 {
 }
 
 /// What flipping a candidate would do; tau has `louder` digits less than gains ask for.
-#[inline(always)]
+#[inline(never)]
 fn evaluate(cell: &mut Cell, prior: i32, louder: u32, coarse: u32) {
     // 1 / sqrt(X 4^-n) = 2^(n - 1) (2 / sqrt(X)), X from 1 to 4.
     let pivot = (cell.diagonal as u32) << 2;
@@ -209,6 +209,7 @@ impl Tableau<'_> {
     }
 
     /// The state as a mask over candidates.
+    #[inline(never)]
     pub fn mask(&self) -> u32 {
         let mut mask = 0;
         for (i, cell) in self.cells.iter().enumerate().take(self.len()) {

@@ -144,6 +144,7 @@ impl<T: Real> Sampler<T> for Maximal<'_, T> {
         self.model.shape.kind.has_slab()
     }
 
+    #[inline(never)]
     fn reset(&mut self) {
         self.links.fill(Link::ZERO);
         self.count = 0;

@@ -93,6 +93,7 @@ pub struct Integers<'a, T> {
 
 impl<'a, T: Real> Integers<'a, T> {
     /// The groups of the quad that has this latent.
+    #[inline(never)]
     pub(crate) fn quad(&self, dims: usize, latent: usize) -> &'a [u32] {
         let len = dims.div_ceil(QUAD) * self.width.group();
         span(self.words, latent / QUAD * len, len)

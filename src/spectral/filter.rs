@@ -380,6 +380,7 @@ fn add(
 }
 
 /// Copies q of the first frame: the prior.
+#[inline(never)]
 pub(super) fn begin(model: &SpectralModel<'_>, posteriors: &mut [f32]) {
     for posterior in posteriors.chunks_exact_mut(model.latents().max(1)) {
         copy(posterior, model.priors());

@@ -226,13 +226,13 @@ impl<'a> SpectralModel<'a> {
     }
 
     /// U of a latent.
-    #[inline]
+    #[inline(never)]
     pub(super) fn mask(&self, latent: usize) -> &'a [u8] {
         span(self.masks, latent * self.mask_len(), self.mask_len())
     }
 
     /// Successors of a latent, and their probabilities.
-    #[inline]
+    #[inline(never)]
     pub(super) fn next(&self, latent: usize) -> &'a [[u8; 2]] {
         span(self.next, 2 * latent * self.successors, 2 * self.successors).as_chunks().0
     }

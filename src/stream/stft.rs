@@ -125,7 +125,7 @@ impl<'t> Stft<'t> {
     }
 
     /// Multiplies a frame with its window, even and odd samples with twice these numbers too. w_{n + L/2} = 1 - w_n.
-    #[inline(always)]
+    #[inline(never)]
     fn window(&self, points: &mut [[f32; 2]], halves: [f32; 2]) {
         let quarter = self.twiddles.len() / 2;
         let Some((early, late)) = points.split_at_mut_checked(quarter) else { return };
