@@ -15,6 +15,7 @@ fn kernel(case: &Case) -> Kernel {
         length: case.nested("hyperparameters", "rbf_lengthscale").unwrap_or(1.0),
         bias: value("bias_variance"),
         white: value("white_variance"),
+        parts: 1,
     }
 }
 
@@ -62,7 +63,7 @@ fn data(
 #[test]
 fn leaving_a_point_out_is_predicting_it_from_the_others() {
     let (points, targets) = data(1, 30, 4, |y, h| (y[h] + 0.3 * y[3]).tanh());
-    let kernel = Kernel { linear: 0.1, radial: 0.7, length: 1.5, bias: 0.2, white: 0.01 };
+    let kernel = Kernel { linear: 0.1, radial: 0.7, length: 1.5, bias: 0.2, white: 0.01, parts: 1 };
     let all = Factor::new(kernel, &points, 4, 30).unwrap().affinities(&targets, 3);
     for out in [0, 13, 29] {
         let without = |values: &[f64], width: usize| {
@@ -80,7 +81,7 @@ fn leaving_a_point_out_is_predicting_it_from_the_others() {
 #[test]
 fn few_pivots_do_nearly_as_well() {
     let (points, targets) = data(2, 400, 3, |y, h| f64::from(y[h] > 0.5));
-    let kernel = Kernel { linear: 0.0, radial: 0.5, length: 1.5, bias: 0.0, white: 0.05 };
+    let kernel = Kernel { linear: 0.0, radial: 0.5, length: 1.5, bias: 0.0, white: 0.05, parts: 1 };
     let full = Factor::new(kernel, &points, 3, 400).unwrap().affinities(&targets, 3);
     let mut before = f64::INFINITY;
     for rank in [20, 60, 180] {
@@ -98,7 +99,7 @@ fn few_pivots_do_nearly_as_well() {
 #[test]
 fn slopes_are_those_of_the_likelihood() {
     let (points, targets) = data(3, 25, 3, |y, h| (y[h] * y[0]).sin());
-    let kernel = Kernel { linear: 0.3, radial: 0.6, length: 1.2, bias: 0.4, white: 0.05 };
+    let kernel = Kernel { linear: 0.3, radial: 0.6, length: 1.2, bias: 0.4, white: 0.05, parts: 1 };
     let (_, gradient) = likelihood(&kernel, &points, 3, &targets, 3).unwrap();
     let shifted = |part: usize, factor: f64| {
         let mut k = kernel;

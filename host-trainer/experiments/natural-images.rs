@@ -40,7 +40,7 @@ const DIMS: usize = SIDE * SIDE;
 /// Reach of a filter, in pixels.
 const REACH: usize = 7;
 /// Fields in the picture.
-const SHOWN: usize = 144;
+const SHOWN: usize = 72;
 
 fn main() -> ExitCode {
     common::main(experiment)

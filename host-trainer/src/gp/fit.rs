@@ -84,7 +84,7 @@ pub fn fit(
     let (mut at, mut steps, mut before) = (kernel.values(), [FIRST_STEP; PARTS], [0.0; PARTS]);
     let mut best = (f64::NEG_INFINITY, kernel);
     for _ in 0..STEPS {
-        let now = Kernel::from_values(at);
+        let now = kernel.with_values(at);
         let Some((value, mut gradient)) = likelihood(&now, &points, dims, &targets, latents) else { break };
         if value > best.0 {
             best = (value, now);

@@ -1,4 +1,7 @@
 //! k(y, y') = linear y.y' + radial exp(-|y - y'|^2 / (2 length^2)) + bias; white is added on the diagonal of K.
+//!
+//! With P parts the radial part is a mean over as many pieces of y of equal length, radial / P sum_p exp(-|y_p - y'_p|^2 / (2 length^2)): points are alike where
+//! some pieces are, whatever covers the others.
 
 use crate::linalg::dot;
 use serde::{Deserialize, Serialize};
@@ -28,6 +31,13 @@ pub struct Kernel {
     pub bias: f64,
     /// Variance of what the data does not explain.
     pub white: f64,
+    /// P: pieces of a point that are compared each by itself.
+    #[serde(default = "one")]
+    pub parts: usize,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// How many hyperparameters there are.
@@ -53,6 +63,7 @@ impl Kernel {
             length: (0.5 * distance).sqrt(),
             bias: part(name == KernelName::Sum, power),
             white: 0.1 * power,
+            parts: 1,
         }
     }
 
@@ -63,7 +74,7 @@ impl Kernel {
             sum += self.linear * dot(y, other);
         }
         if self.radial > 0.0 {
-            sum += self.radial * (-0.5 * distance(y, other) / (self.length * self.length)).exp();
+            sum += self.pieces(y, other).map(|apart| self.radial_part(apart)).sum::<f64>();
         }
         sum
     }
@@ -71,18 +82,34 @@ impl Kernel {
     /// k(y, y') and its derivatives by the logarithms of linear, radial, length, bias and white.
     pub(super) fn slopes(&self, y: &[f64], other: &[f64], is_same: bool) -> (f64, [f64; PARTS]) {
         let linear = if self.linear > 0.0 { self.linear * dot(y, other) } else { 0.0 };
-        let apart = distance(y, other) / (self.length * self.length);
-        let radial = if self.radial > 0.0 { self.radial * (-0.5 * apart).exp() } else { 0.0 };
+        let (mut radial, mut by_length) = (0.0, 0.0);
+        if self.radial > 0.0 {
+            for apart in self.pieces(y, other) {
+                radial += self.radial_part(apart);
+                by_length += self.radial_part(apart) * apart;
+            }
+        }
         let white = if is_same { self.white } else { 0.0 };
-        (linear + radial + self.bias + white, [linear, radial, radial * apart, self.bias, white])
+        (linear + radial + self.bias + white, [linear, radial, by_length, self.bias, white])
+    }
+
+    /// |y_p - y'_p|^2 / length^2 of every piece.
+    fn pieces<'a>(&self, y: &'a [f64], other: &'a [f64]) -> impl Iterator<Item = f64> + use<'a> {
+        let (each, square) = (y.len() / self.parts, self.length * self.length);
+        y.chunks(each.max(1)).zip(other.chunks(each.max(1))).map(move |(a, b)| distance(a, b) / square)
+    }
+
+    /// What a piece adds.
+    fn radial_part(&self, apart: f64) -> f64 {
+        self.radial / self.parts as f64 * (-0.5 * apart).exp()
     }
 
     pub(super) fn values(&self) -> [f64; PARTS] {
         [self.linear, self.radial, self.length, self.bias, self.white]
     }
 
-    pub(super) fn from_values([linear, radial, length, bias, white]: [f64; PARTS]) -> Self {
-        Self { linear, radial, length, bias, white }
+    pub(super) fn with_values(&self, [linear, radial, length, bias, white]: [f64; PARTS]) -> Self {
+        Self { linear, radial, length, bias, white, parts: self.parts }
     }
 }
 

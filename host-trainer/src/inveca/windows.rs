@@ -6,8 +6,10 @@
 //! image. Windows do have something in common: an object looks the same wherever it is. This puts into the selection that objects move, which the thesis
 //! leaves out on purpose, and nothing else: which object it is, and exactly where, is learned.
 //!
+//! Windows are compared in four quarters ([`Kernel::parts`]), so that an object is still known by those of its quarters that nothing hides.
+//!
 //! Pairs of windows and posteriors are drawn from the images: half of them where an object is, three tenths next to one, the rest anywhere. The kernel is
-//! factored with Q pivots; new windows are predicted from these alone ([`Factor::pivot_weights`]), Q (s^2 + H) operations a window.
+//! factored with Q pivots; new windows are predicted from these alone ([`Factor::pivot_weights`]), Q (s^2 + H) operations and 4 Q exponentials a window.
 
 use super::{Objects, Placed, Posterior};
 use crate::gp::{Factor, Kernel, KernelName, fit};
@@ -20,6 +22,8 @@ const AT_OBJECTS: usize = 5;
 const BESIDE: usize = 3;
 /// Windows with less to see than this part of what pivots have on average are not looked at.
 const EMPTY: f32 = 0.05;
+/// Quarters of a window.
+const QUARTERS: usize = 4;
 /// How far beside, in pixels.
 const FAR: i64 = 2;
 
@@ -48,11 +52,11 @@ impl Windows {
         rng: &mut Rng,
     ) -> Result<()> {
         self.choose(objects, posteriors, count, rng);
-        let size = objects.side * objects.side;
+        let size = size(objects);
         let windows: Vec<f64> = self.chosen.iter().flat_map(|&at| window(objects, images, at)).collect();
         let targets = self.targets(objects, posteriors);
         let power = targets.iter().map(|t| t * t).sum::<f64>() / targets.len() as f64;
-        let begin = Kernel::new(name, &windows, size, power);
+        let begin = quartered(Kernel::new(name, &windows, size, power));
         let (first, now) = self.kernels.unwrap_or((begin, begin));
         let now = fit(now, &first, &windows, size, &targets, objects.count());
         self.kernels = Some((first, now));
@@ -85,7 +89,7 @@ impl Windows {
 
     /// Scores of all objects at all positions of an image. (H x positions)
     pub fn scores(&self, objects: &Objects, image: &[f64]) -> Vec<f64> {
-        let (h, positions, size) = (objects.count(), objects.positions(), objects.side * objects.side);
+        let (h, positions, size) = (objects.count(), objects.positions(), size(objects));
         let (Some((_, kernel)), Some(weights)) = (self.kernels, &self.weights) else {
             return vec![0.0; h * positions];
         };
@@ -104,15 +108,33 @@ impl Windows {
         if looked_at.is_empty() {
             return found;
         }
-        let pivots = MatRef::from_row_major_slice(&self.pivots, self.squares.len(), size);
-        // Columns are windows.
-        let mut near = pivots * MatRef::from_row_major_slice(&windows, looked_at.len(), size).transpose();
+        let rank = self.pivots.len() / size;
         let narrow = (0.5 / (kernel.length * kernel.length)) as f32;
-        let [linear, bias, radial] = [kernel.linear, kernel.bias, kernel.radial].map(|part| part as f32);
-        for ((_, own), column) in looked_at.iter().zip(near.col_iter_mut()) {
-            for (k, square) in column.iter_mut().zip(&self.squares) {
-                let apart = (own + square - 2.0 * *k).max(0.0);
-                *k = linear * *k + bias + radial * (-narrow * apart).exp();
+        let [linear, bias] = [kernel.linear, kernel.bias].map(|part| part as f32);
+        let radial = kernel.radial as f32 / QUARTERS as f32;
+        let quarter = size / QUARTERS;
+        // Columns are windows.
+        let mut near = Mat::<f32>::full(rank, looked_at.len(), bias);
+        for part in 0..QUARTERS {
+            let piece = |all: &[f32]| -> Vec<f32> {
+                all.chunks_exact(size).flat_map(|one| one[part * quarter..][..quarter].to_vec()).collect()
+            };
+            let (pivots, windows) = (piece(&self.pivots), piece(&windows));
+            let squares: Vec<f32> = pivots.chunks_exact(quarter).map(square).collect();
+            let products = MatRef::from_row_major_slice(&pivots, rank, quarter)
+                * MatRef::from_row_major_slice(&windows, looked_at.len(), quarter).transpose();
+            for ((window, near), products) in
+                windows.chunks_exact(quarter).zip(near.col_iter_mut()).zip(products.col_iter())
+            {
+                let own = square(window);
+                for ((k, product), square) in near.iter_mut().zip(products.iter()).zip(&squares) {
+                    let apart = narrow * (own + square - 2.0 * product).max(0.0);
+                    *k += linear * product;
+                    // Beyond this there is nothing to see in 32 bits.
+                    if apart < 16.0 {
+                        *k += radial * (-apart).exp();
+                    }
+                }
             }
         }
         let scores = weights.transpose() * &near;
@@ -173,16 +195,34 @@ impl Windows {
     }
 }
 
+/// Pixels of a window that are looked at.
+fn size(objects: &Objects) -> usize {
+    QUARTERS * (objects.side / 2) * (objects.side / 2)
+}
+
 fn square(window: &[f32]) -> f32 {
     window.iter().map(|y| y * y).sum()
 }
 
-/// What is seen through the window at a position of image n.
+/// With quarters compared each by itself, and so wide that two of them are about as far apart as whole windows would be.
+fn quartered(kernel: Kernel) -> Kernel {
+    Kernel { parts: QUARTERS, length: kernel.length / (QUARTERS as f64).sqrt(), ..kernel }
+}
+
+/// What is seen through the window at a position of image n, quarter after quarter. An odd side leaves its last row and column out.
 fn window<'a>(
     objects: &'a Objects,
     images: &'a [f64],
     (n, position): (usize, usize),
 ) -> impl Iterator<Item = f64> + 'a {
     let pixels = objects.canvas * objects.canvas;
-    (0..objects.side * objects.side).map(move |j| images[n * pixels + objects.pixel(position, j)])
+    let half = objects.side / 2;
+    let corners =
+        [0, half].into_iter().flat_map(move |top| [0, half].into_iter().map(move |left| (top, left)));
+    corners.flat_map(move |(top, left)| {
+        (0..half * half).map(move |j| {
+            let (row, column) = (top + j / half, left + j % half);
+            images[n * pixels + objects.pixel(position, row * objects.side + column)]
+        })
+    })
 }
