@@ -13,8 +13,8 @@
 //! bar or one, which selection cannot miss, outweigh all others. N(0, 5) is read both ways, 5 as variance and as
 //! deviation.
 //!
-//! The second table has adaptive states instead, [`EXPANSIONS`] around the best ones, trained alike from the same starts: `states` is how many
-//! of them a point has on average, `papers` how many those of the row above it have.
+//! The second table has adaptive states instead, trained alike from the same starts: `states` is how many of them a point has on average, `papers` how many the
+//! papers' set of the row has, which adaptive states never exceed: as many are expanded as that allows, two or three.
 //!
 //! `bars` counts those that some column of W agrees with (cosine of 0.9 or more). The Amari index does not apply: the
 //! horizontal bars, each with its sign, add up to the same as the vertical ones, so the true W has no inverse.
@@ -41,8 +41,6 @@ use std::process::ExitCode;
 
 const POINTS: usize = 1000;
 const ITERATIONS: usize = 50;
-/// States that adaptive ones are looked for around, at most.
-const EXPANSIONS: usize = 8;
 /// (H', gamma).
 const TRUNCATIONS: [(usize, usize); 3] = [(4, 4), (5, 4), (5, 3)];
 
@@ -75,7 +73,7 @@ fn table(arguments: &Arguments, trials: usize, states: StatesForm) -> Result<()>
                         states,
                         selected: latents,
                         max_active: latents,
-                        expansions: EXPANSIONS,
+                        expansions: expansions(papers_states(&papers), latents),
                         ..papers.clone()
                     },
                 };
@@ -94,6 +92,11 @@ fn table(arguments: &Arguments, trials: usize, states: StatesForm) -> Result<()>
         }
     }
     Ok(())
+}
+
+/// How many states may be looked around without keeping more than `most`: the first has H neighbours, others one less, from which they were found.
+fn expansions(most: usize, latents: usize) -> usize {
+    1 + most.saturating_sub(1 + latents) / (latents - 1)
 }
 
 /// At most gamma of H' latents on, and one of the others.

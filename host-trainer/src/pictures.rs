@@ -12,21 +12,36 @@
 //! of which smooth parts of a picture leave nothing, and the median forgets edges. What else is chosen depends on the noise relative to the
 //! contrast (the standard deviation of the picture without noise), so units do not matter:
 //!
-//! | sigma / contrast | patch | latents | why |
+//! | sigma / contrast | patches | latents | why |
 //! |---|---|---|---|
-//! | below 1/2 | 8 x 8 | one for 30 patches, up to 2048 | a latent may have what few patches show: what is seldom is kept |
-//! | above | 10 x 10 | one for 60 patches, up to 1024 | noise can only be averaged over more pixels, and few patches teach a latent noise |
+//! | below 1/2 | 8 x 8 or 12 x 12 | one for 30 patches up to 2048, or one for 60 up to 1024 | a latent may have what few patches show: what is seldom is kept |
+//! | up to 4/5 | 10 x 10 or 14 x 14 | one for 60 patches, up to 1024 | |
+//! | above | 10 x 10 or 16 x 16 | one for 120 patches, up to 512 | noise can only be averaged over more pixels, and few patches teach a latent noise |
 //!
-//! Both rows were chosen on two pictures (cameraman and peppers), the experiment `pictures` reports others. Where patches are more than `MOST`, every
-//! second one or fewer is learned from: neighbours say nearly the same.
+//! Which of the two is better depends on what is on the picture: large areas and long edges ask for large patches, much that is small for small ones. On
+//! house with noise of 50, 16 x 16 gains 0.4 dB on 10 x 10; on cameraman it loses 0.4. So `train` tries both. The rows were chosen on other pictures (cameraman,
+//! peppers, ascent); the experiment `pictures` reports house and boat. Where patches are more than `MOST`, every second one or fewer is
+//! learned from: neighbours say nearly the same.
+//!
+//! Pixels may be missing: see [`Mask`].
+
+mod mask;
+
+pub use mask::Mask;
 
 use crate::data::Sheet;
 
 /// Patches to learn from, about.
 const MOST: usize = 100_000;
 
-/// Relative noise from which on it counts as strong.
-const STRONG: f64 = 0.5;
+/// Patches that fit beside each other in a picture, at least, for sizes other than the first.
+const LEAST_SIDES: usize = 8;
+
+/// Numbers of a patch, at most, for sizes other than the first.
+const MOST_DIMS: usize = 300;
+
+/// Differences that noise can be told from.
+const FEW: usize = 1000;
 
 /// What to do with pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,16 +60,56 @@ pub struct Sizes {
     pub batch: usize,
 }
 
+/// Sides of patches, patches for a latent and latents at most.
+type Row = (u32, usize, usize);
+
+/// What may suit noise up to this part of the contrast.
+const ROWS: [(f64, [Row; 2]); 3] = [
+    (0.5, [(8, 30, 2048), (12, 60, 1024)]),
+    (0.8, [(10, 60, 1024), (14, 60, 1024)]),
+    (f64::INFINITY, [(10, 120, 512), (16, 120, 512)]),
+];
+
+/// The same where pixels are missing.
+const HOLES: (u32, usize, usize) = (12, 120, 512);
+
 impl Sizes {
-    /// For these pictures, the noise being that of the noisiest; with patches of this size if one is given.
-    pub fn of(pictures: &[Sheet], side: Option<u32>) -> Self {
-        let noise = pictures.iter().map(deviation).fold(0.0, f64::max);
-        let variance = pictures.iter().map(variance).fold(0.0, f64::max);
-        // A picture of noise alone has a contrast too, or there would be nothing to divide by.
-        let contrast = (variance - noise * noise).max(1e-4 * variance).sqrt();
-        let is_strong = noise > STRONG * contrast;
+    /// What may suit these pictures best, the noise being that of the noisiest. One at least.
+    pub fn candidates(pictures: &[Sheet]) -> Vec<Self> {
+        let rows = Self::rows(pictures);
         let smallest = pictures.iter().map(|picture| picture.width.min(picture.height)).min().unwrap_or(1);
-        let side = side.unwrap_or(if is_strong { 10 } else { 8 }).min(smallest as u32).max(1);
+        let planes = pictures.iter().map(|picture| picture.planes.len()).max().unwrap_or(1);
+        let fits = |side: u32| {
+            let side = side as usize;
+            side * LEAST_SIDES <= smallest && side * side * planes <= MOST_DIMS
+        };
+        let rows = rows.iter().enumerate().filter(|(at, (side, ..))| *at == 0 || fits(*side));
+        rows.map(|(_, &(side, for_each, most))| Self::with(pictures, side, for_each, most)).collect()
+    }
+
+    /// For these pictures with patches of this size.
+    pub fn of(pictures: &[Sheet], side: u32) -> Self {
+        let [(_, for_each, most), _] = Self::rows(pictures);
+        Self::with(pictures, side, for_each, most)
+    }
+
+    fn rows(pictures: &[Sheet]) -> [Row; 2] {
+        let (noise, contrast) = noise_and_contrast(pictures);
+        let row = ROWS.iter().find(|(most, _)| noise <= most * contrast);
+        row.map_or(ROWS[2].1, |(_, rows)| *rows)
+    }
+
+    /// For a picture with NaN for pixels that are missing, with patches of this size if one is given.
+    pub fn with_holes(pictures: &[Sheet], side: Option<u32>) -> Self {
+        let (side_chosen, for_each, most) = HOLES;
+        Self::with(pictures, side.unwrap_or(side_chosen), for_each, most)
+    }
+
+    /// With a latent for so many patches, but no more than `most`.
+    fn with(pictures: &[Sheet], side: u32, for_each: usize, most: usize) -> Self {
+        let (noise, contrast) = noise_and_contrast(pictures);
+        let smallest = pictures.iter().map(|picture| picture.width.min(picture.height)).min().unwrap_or(1);
+        let side = side.min(smallest as u32).max(1);
         let count = |step: usize| -> usize {
             let along = |extent: usize| extent.saturating_sub(side as usize) / step + 1;
             pictures.iter().map(|picture| along(picture.width) * along(picture.height)).sum()
@@ -62,13 +117,20 @@ impl Sizes {
         let step = (1..side.max(2) / 2).find(|&step| count(step as usize) <= MOST).unwrap_or(side.max(2) / 2);
         let planes = pictures.iter().map(|picture| picture.planes.len()).max().unwrap_or(1);
         let dims = (side * side) as usize * planes;
-        let (for_each, most) = if is_strong { (60, 1024) } else { (30, 2048) };
         let patches = count(step as usize);
         let latents = ((patches / for_each).min(most) / 64 * 64).max((dims * 3 / 2).min(most));
         // Many small steps find more than few large ones, but each takes as long as the patches of about as many latents do.
         let batch = (patches / 40).max(latents).min(patches / 5).max(1);
         Self { noise, contrast, side, step, latents: latents as u16, batch }
     }
+}
+
+/// Standard deviations of the noise, and of the pictures without it.
+fn noise_and_contrast(pictures: &[Sheet]) -> (f64, f64) {
+    let noise = pictures.iter().map(deviation).fold(0.0, f64::max);
+    let variance = pictures.iter().map(variance).fold(0.0, f64::max);
+    // A picture of noise alone has a contrast too, or there would be nothing to divide by.
+    (noise, (variance - noise * noise).max(1e-4 * variance).sqrt())
 }
 
 /// Standard deviation of white noise in a picture: the median over all of its planes; 0 where there are no 3 x 3 pixels.
@@ -85,12 +147,26 @@ pub fn deviation(picture: &Sheet) -> f64 {
         }
     }
     // Where pixels are missing there is no difference.
+    let is_punched = seen.iter().any(|r| r.is_nan());
     seen.retain(|r| !r.is_nan());
+    let mut length = 6.0;
+    if is_punched && seen.len() < FEW {
+        // Of most pixels: first differences, which smooth parts leave something of.
+        seen.clear();
+        length = 2.0f64.sqrt();
+        for plane in &picture.planes {
+            seen.extend(
+                plane.chunks_exact(width).flat_map(|row| row.windows(2).map(|w| (w[1] - w[0]).abs())),
+            );
+            seen.extend(plane.iter().zip(plane.iter().skip(width)).map(|(a, b)| (b - a).abs()));
+        }
+        seen.retain(|r| !r.is_nan());
+    }
     if seen.is_empty() {
         return 0.0;
     }
     let middle = seen.len() / 2;
-    *seen.select_nth_unstable_by(middle, f64::total_cmp).1 / (0.674_489_750_196_081_7 * 6.0)
+    *seen.select_nth_unstable_by(middle, f64::total_cmp).1 / (0.674_489_750_196_081_7 * length)
 }
 
 /// Variance of all pixels about the mean of their plane.
@@ -130,16 +206,34 @@ mod tests {
 
     #[test]
     fn sizes_follow_the_noise_in_any_units() {
+        let found = |pictures: &[Sheet]| -> Vec<_> {
+            let sizes = Sizes::candidates(pictures);
+            sizes.iter().map(|sizes| (sizes.side, sizes.step, sizes.latents)).collect()
+        };
         for units in [1.0, 1.0 / 255.0, 1000.0] {
-            let weak = Sizes::of(&[squares(256, 10.0, units)], None);
-            assert_eq!((weak.side, weak.step, weak.latents), (8, 1, 2048));
-            let strong = Sizes::of(&[squares(256, 60.0, units)], None);
-            assert_eq!((strong.side, strong.step, strong.latents), (10, 1, 960));
+            assert_eq!(found(&[squares(256, 10.0, units)]), [(8, 1, 2048), (12, 1, 960)]);
+            assert_eq!(found(&[squares(256, 40.0, units)]), [(10, 1, 960), (14, 1, 960)]);
+            assert_eq!(found(&[squares(256, 70.0, units)]), [(10, 1, 448), (16, 1, 448)]);
         }
-        // A large picture is learned from a part of its patches, a small one has few latents, a tiny one small patches.
-        assert_eq!(Sizes::of(&[squares(512, 10.0, 1.0)], None).step, 2);
-        assert_eq!(Sizes::of(&[squares(48, 10.0, 1.0)], None).latents, 96);
-        assert_eq!(Sizes::of(&[squares(5, 10.0, 1.0)], None).side, 5);
-        assert_eq!(Sizes::of(&[squares(256, 10.0, 1.0)], Some(12)).side, 12);
+        // A large picture is learned from a part of its patches, a small one has few latents and one size, a tiny one small patches.
+        assert_eq!(found(&[squares(512, 10.0, 1.0)])[0].1, 2);
+        assert_eq!(found(&[squares(48, 10.0, 1.0)]), [(8, 1, 96)]);
+        assert_eq!(found(&[squares(5, 10.0, 1.0)])[0].0, 5);
+        assert_eq!(Sizes::of(&[squares(256, 10.0, 1.0)], 12).side, 12);
+        // Colours make patches larger by themselves.
+        let mut colours = squares(256, 10.0, 1.0);
+        colours.planes = vec![colours.planes[0].clone(); 3];
+        assert_eq!(found(&[colours]).len(), 1);
+    }
+
+    #[test]
+    fn noise_is_told_where_pixels_are_missing() {
+        let mut rng = Rng::new(9);
+        for part in [0.3, 0.8] {
+            let mut picture = squares(128, 20.0, 1.0);
+            picture.planes[0].iter_mut().filter(|_| rng.uniform::<f64>() < part).for_each(|v| *v = f64::NAN);
+            let found = deviation(&picture);
+            assert!((found / 20.0 - 1.0).abs() < 0.15, "{found}");
+        }
     }
 }

@@ -4,9 +4,11 @@
 //! else follows from the rounded one in `f64`, so that the numbers of a model agree with each other.
 
 mod fixed;
+mod masked;
 mod options;
 mod table;
 
+pub use masked::{Holes, Masked};
 pub(crate) use options::check_truncation;
 pub use options::{GramName, Options, SelectionName, StatesName};
 

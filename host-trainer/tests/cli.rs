@@ -18,6 +18,8 @@ mod front_end;
 mod inspect;
 #[path = "cli/kinds.rs"]
 mod kinds;
+#[path = "cli/masks.rs"]
+mod masks;
 #[path = "cli/pictures.rs"]
 mod pictures;
 #[path = "cli/quantize.rs"]

@@ -78,7 +78,10 @@ pub struct Arguments {
     /// Models in fixed point, at most three latents on, for the experiment quantization
     #[arg(long)]
     pub fixed_point: bool,
-    /// Also run other methods by Python, with pip packages, for the experiment rooms
+    /// Draws of the noise, for the experiment pictures [default: 3]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub draws: Option<u16>,
+    /// Also run other methods by Python, with pip packages, for the experiments rooms and pictures
     #[arg(long)]
     pub peers: bool,
     /// Data, for the experiments that need some

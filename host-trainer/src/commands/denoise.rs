@@ -3,6 +3,8 @@
 //! Every point becomes its posterior mean, W <s.z>, computed by the core in `f32`. Where points are pieces of a picture
 //! or recording, every pixel is the mean over the pieces it lies in, each with the inverse of its posterior variance as weight.
 
+mod masked;
+
 use super::engine::{self, Extra};
 use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims, warn_of_rate};
@@ -34,6 +36,10 @@ Example:
   spikelet denoise patches.spk noisy.png clean.png
   spikelet denoise patches.spk noisy.png clean.png --engine gibbs --selected 40 --sweeps 100
 
+A picture with scratches, which are not 0 in another picture:
+  spikelet train scratched.png --mask scratches.png --out patches.spk
+  spikelet denoise patches.spk scratched.png whole.png --mask scratches.png --fill-only
+
 A voice from the noise of a fan, which was recorded by itself:
   spikelet train --model mca --latents 128 --transform spectrum voices/ --out voice.spk
   spikelet train --model mca --latents 64 --transform spectrum fan.wav --out fan.spk
@@ -55,6 +61,12 @@ pub(super) struct Denoise {
     /// Pixels from one patch to the next; 1 is best, more is faster
     #[arg(long, value_name = "PIXELS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     step: u32,
+    /// Which pixels of the picture are missing, those that are not 0 in this .png or .npy
+    #[arg(long, value_name = "MASK")]
+    mask: Option<PathBuf>,
+    /// Leave the pixels that are not missing as they are, for a picture that has no noise
+    #[arg(long)]
+    fill_only: bool,
     /// The source that stays, with models of spectra [default: the first]
     #[arg(long, value_name = "NAME")]
     keep: Option<String>,
@@ -70,6 +82,10 @@ impl Denoise {
     pub fn run(self) -> Result<()> {
         let file = ModelFile::read(&self.model)?;
         if let Some(model) = file.spectral()? {
+            if self.mask.is_some() || self.fill_only {
+                let advice = "leave it out, or use a model of pictures";
+                return Err(Error::input("recordings have no mask", "--mask", advice));
+            }
             return self.channel(model);
         }
         if self.keep.is_some() || self.reduction.is_some() {
@@ -80,7 +96,7 @@ impl Denoise {
         let frame = blob.frame();
         let (model, engine) = self.inferring.of(blob.model())?;
         files::check_target(&self.out)?;
-        let inputs = [Some(&self.model), Some(&self.data), self.reference.as_ref()];
+        let inputs = [Some(&self.model), Some(&self.data), self.reference.as_ref(), self.mask.as_ref()];
         refuse_overwriting(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
         if let Some(Frame { form: Form::Patches { width, height, .. }, .. }) = frame
             && self.step > width.min(height)
@@ -92,6 +108,14 @@ impl Denoise {
         if let Some(Frame { form: Form::Transform { .. }, .. }) = frame {
             let what = "the model takes sound apart into sources";
             return Err(Error::input(what, self.model.display(), "use spikelet separate"));
+        }
+        if let Some(mask) = &self.mask {
+            let (text, points) = self.masked((model, engine), frame.as_ref(), mask)?;
+            return print(&format!("{}: {}{text}\n", self.out.display(), counted(points, "point")));
+        }
+        if self.fill_only {
+            let advice = "add --mask, or leave it out";
+            return Err(Error::input("nothing says which pixels are missing", "--fill-only", advice));
         }
         let source = Source::for_model(&self.data, &blob, self.step as usize)?;
         same_dims(&source, &model, &self.model)?;

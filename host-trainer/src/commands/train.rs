@@ -6,6 +6,7 @@ mod front_end;
 mod inside;
 mod interrupt;
 mod limits;
+mod masked;
 mod outputs;
 mod picture;
 mod plan;
@@ -84,6 +85,7 @@ at once, by sampling; a baseline; learned selection; a mixture of Gaussians; a v
   spikelet train --model spatial --latents 2 mixture.wav --out room.spk
   spikelet train --model nmf --latents 20 --max-active 5 spectra.npy --out parts.spk
   spikelet train noisy.png --out patches.spk
+  spikelet train scratched.png --mask scratches.png --out patches.spk
   spikelet train --model gsc --latents 1000 --engine gibbs --selected 20 patches.npy --out patches.spk
   spikelet train --model gsc --latents 10 --engine factored mixtures.npy --out baseline.spk
   spikelet train --model bsc --latents 20 --selected 8 --selection gp --kernel rbf points.npy --out parts.spk
@@ -101,6 +103,9 @@ pub(super) struct Train {
     /// from]
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..))]
     step: Option<u32>,
+    /// Which pixels of the picture are missing, those that are not 0 in this .png or .npy: they are learned from as little as they are known
+    #[arg(long, value_name = "MASK")]
+    mask: Option<PathBuf>,
     /// Points: .npy (N x D), .npz (or FILE.npz:NAME), .csv (a row each), .wav (a sample of all channels each, or --frame or --transform) or .png (--patch);
     /// several are joined; with --transform spectrum also folders of recordings
     #[arg(value_name = "DATA", required = true)]
@@ -152,6 +157,9 @@ impl Train {
             return self.room();
         }
         cluster.agree(self.spatial.refuse())?;
+        if self.mask.is_some() {
+            cluster.agree(self.plan.for_mask())?;
+        }
         if self.plan.from.is_none() {
             cluster.agree(self.choose_sizes())?;
         }
@@ -209,7 +217,9 @@ impl Train {
             if !cluster.is_first() {
                 return Ok(());
             }
-            let cut_off = limits::check(&state, &mut points)?;
+            // Of points with holes nothing is told: limits are looked at with guesses in them.
+            let is_whole = self.mask.is_none();
+            let cut_off = if is_whole { limits::check(&state, &mut points)? } else { Vec::new() };
             cut_off.iter().for_each(warn);
             odd.extend(cut_off);
             let about = About { frame, gains: points.gains(), ..About::default() };
@@ -237,7 +247,8 @@ impl Train {
         }
         // What is wrong with the flags shows before the data is read; only then it is known how many points there are.
         ranks::check(&self.plan.settings(0, 0, None)?, cluster)?;
-        let inputs: Vec<PathBuf> = self.data.iter().chain(&self.plan.from).cloned().collect();
+        let inputs: Vec<PathBuf> =
+            self.data.iter().chain(&self.plan.from).chain(&self.mask).cloned().collect();
         let asked = self.checkpoint.as_deref();
         let (outputs, checkpoint) = match cluster.is_first() {
             true => {
@@ -263,7 +274,10 @@ impl Train {
             return Err(Error::input("there are no patches", "--step", advice));
         }
         let step = self.step.unwrap_or(1) as usize;
-        let mut points = Points::open_evened(&self.data, frame.as_ref(), step, gains)?;
+        let mut points = match self.masked_points(frame.as_ref(), step)? {
+            Some(points) => points,
+            None => Points::open_evened(&self.data, frame.as_ref(), step, gains)?,
+        };
         points.share(cluster);
         Ok(Opened { from, outputs, checkpoint, frame, points, odd })
     }
@@ -285,10 +299,15 @@ impl Train {
         ));
     }
 
+    /// Threads to compute on.
+    fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        self.threads.map_or_else(cores, usize::from)
+    }
+
     /// True when finished, false when it was interrupted.
     fn train(&self, state: &mut State, points: &mut Points, checkpoint: &Checkpoint) -> Result<bool> {
-        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let threads = self.threads.map_or_else(cores, usize::from);
+        let threads = self.threads();
         let starts = state.settings.restarts;
         let mut progress = Progress::new("training", starts * (state.settings.iterations + 1));
         progress

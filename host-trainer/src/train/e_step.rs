@@ -8,6 +8,7 @@
 //!
 //! Inference runs in `f64` or `f32`; sums over chunks are always `f64`.
 
+mod holes;
 mod job;
 mod lane;
 mod mixture;
@@ -19,7 +20,7 @@ use super::settings::Precision;
 use super::statistics::Statistics;
 use crate::cluster::Cluster;
 use crate::parameters::{Parameters, SlabCov};
-use crate::prepare::{Options, StatesName};
+use crate::prepare::{Holes, Options, StatesName};
 use crate::{Error, Result};
 use job::{Job, Scalar, Wanted};
 use lane::{Desk, Lane};
@@ -157,13 +158,14 @@ impl<'a> Task<'a> {
         let mut lanes = Lanes::new(&job, count, own.len(), threads, &cluster);
         let at_once = LANES.max(threads);
         let mut all = || -> Result<()> {
-            let mut block = Vec::new();
+            let (mut block, mut holes) = (Vec::new(), Holes::default());
             // A chunk for every lane, then the next for every lane.
             for row in (0..points.len()).step_by(count * size) {
                 for first in own.clone().step_by(at_once) {
                     let (start, chunks) = (row + first * size, at_once.min(own.end - first));
                     points.read(start, chunks * size, &mut block)?;
-                    lanes.run(&job, &block, (start, first - own.start), size)?;
+                    points.read_holes(start, chunks * size, &mut holes);
+                    lanes.run(&job, (&block, &holes), (start, first - own.start), size)?;
                 }
             }
             Ok(())
@@ -210,7 +212,7 @@ impl<T: Scalar> Lanes<T> {
     fn run(
         &mut self,
         job: &Job<'_, T>,
-        block: &[f64],
+        (block, holes): (&[f64], &Holes),
         (start, first): (usize, usize),
         size: usize,
     ) -> Result<()> {
@@ -221,8 +223,10 @@ impl<T: Scalar> Lanes<T> {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(chunk) = chunks.get(number) else { return Ok(()) };
+                let missing = holes.missing.chunks(size * job.parameters.dims).nth(number);
+                let missing = missing.map(|missing| (missing, holes.planes));
                 let mut lane = self.own[first + number].lock().unwrap_or_else(PoisonError::into_inner);
-                lane.run(job, &mut desk, chunk, start + number * size)?;
+                lane.run(job, &mut desk, (chunk, missing), start + number * size)?;
             }
         };
         let (own, others) = self.desks.split_at(1);

@@ -6,6 +6,7 @@ mod subset;
 use super::whiten::Whitening;
 use crate::cluster::Cluster;
 use crate::data::{Source, gains, used_bins};
+use crate::prepare::Holes;
 use crate::{Error, Result};
 use runs::Runs;
 use spikelet::frame::{Form, Frame};
@@ -46,6 +47,8 @@ pub struct Points {
     moments: Option<(Vec<f64>, Vec<f64>)>,
     /// Who else has these points, and computes on other parts of them.
     cluster: Cluster,
+    /// Which numbers are missing, of points in memory; the others have guesses in their place.
+    holes: Option<Holes>,
     /// Points that are not learned from.
     held_out: Option<Box<Points>>,
     /// How many have been read, again and again.
@@ -66,6 +69,11 @@ impl Points {
         Self::held_in(Held::Memory(values), dims, points)
     }
 
+    /// The same with numbers that are missing, for which there are guesses in `values`: only a first dictionary depends on them.
+    pub fn with_holes(values: Vec<f64>, dims: usize, holes: Holes) -> Self {
+        Self { holes: Some(holes), ..Self::new(values, dims) }
+    }
+
     fn held_in(held: Held, dims: usize, points: usize) -> Self {
         Self {
             dims,
@@ -79,6 +87,7 @@ impl Points {
             batch: None,
             moments: None,
             cluster: Cluster::alone(),
+            holes: None,
             held_out: None,
             read: Arc::default(),
         }
@@ -234,6 +243,16 @@ impl Points {
         }
         self.read.fetch_add(count, Ordering::Relaxed);
         Ok(piece.len() / self.dims)
+    }
+
+    /// Replaces `holes` by those of up to `count` points from `start` on; nothing where none have any.
+    pub fn read_holes(&self, start: usize, count: usize, holes: &mut Holes) {
+        holes.missing.clear();
+        let Some(all) = &self.holes else { return };
+        holes.planes = all.planes;
+        let start = start.min(self.points);
+        let count = count.min(self.points - start);
+        holes.missing.extend_from_slice(&all.missing[start * self.dims..][..count * self.dims]);
     }
 
     /// How many points have been read so far, all readings counted: how far an E-step is shows by it.

@@ -1,15 +1,16 @@
 //! Pictures and windows of recordings through `train`, `denoise`, `infer`, `eval` and `inspect`.
 
 use super::Desk;
+use clap::Parser;
 use spikelet::frame::Form;
 use spikelet::rng::Rng;
 use spikelet_trainer::data::{Sheet, SheetKind, read_array, write_wav};
 use std::fs;
 
-const PATCH: Form = Form::Patches { width: 4, height: 4, colours: 1 };
+pub const PATCH: Form = Form::Patches { width: 4, height: 4, colours: 1 };
 
 /// Stripes of several directions, and noise that is the same in every run.
-fn picture(width: usize, height: usize, planes: usize, noise: f64) -> Sheet {
+pub fn picture(width: usize, height: usize, planes: usize, noise: f64) -> Sheet {
     let mut rng = Rng::new(3);
     let mut plane = |p: usize| {
         let pixel = |i: usize| {
@@ -33,7 +34,7 @@ fn desk_with_pictures() -> Desk {
 }
 
 /// The decibels after a word.
-fn decibels(text: &str, word: &str) -> f64 {
+pub fn decibels(text: &str, word: &str) -> f64 {
     let rest = text.split(word).nth(1).unwrap_or_else(|| panic!("no {word} in {text}"));
     rest.split_whitespace().next().unwrap().parse().unwrap()
 }
@@ -260,3 +261,16 @@ fn hostile_pictures_are_refused() {
     }
     assert_eq!(desk.content(), before);
 }
+
+#[test]
+fn the_experiment_runs() {
+    let desk = Desk::new();
+    picture(64, 64, 1, 0.0).write(desk.path("stripes.png")).unwrap();
+    let path = desk.path("stripes.png");
+    let arguments =
+        experiment::common::Arguments::parse_from(["pictures", "--quick", path.to_str().unwrap()]);
+    experiment::experiment(&arguments).unwrap();
+}
+
+#[path = "../../experiments/pictures.rs"]
+mod experiment;

@@ -1,14 +1,18 @@
 //! Pictures where no flag says how they are cut up or how much is learned: what suits their noise is chosen, and told.
 
+mod trial;
+
 use super::Train;
 use crate::commands::framing::Patch;
-use crate::commands::output::note;
+use crate::commands::output::{Progress, note};
 use crate::data::{Sheet, Source};
 use crate::files::ending;
+use crate::parameters::ModelKind;
 use crate::pictures::Sizes;
 use crate::{Error, Result};
 use spikelet::frame::Form;
 use std::path::Path;
+use trial::Divided;
 
 impl Train {
     /// Fills in sizes that flags leave open, where the data are pictures.
@@ -27,7 +31,10 @@ impl Train {
         }
         // The size does not matter to whoever reads all of it.
         let form = Form::Patches { width: 8, height: 8, colours: 1 };
-        let pictures = self.data.iter().map(|path| Sheet::read(path, form)).collect::<Result<Vec<_>>>()?;
+        let pictures = match self.mask()? {
+            Some((picture, mask)) => vec![mask.punched(&picture)],
+            None => self.data.iter().map(|path| Sheet::read(path, form)).collect::<Result<Vec<_>>>()?,
+        };
         let planes = |picture: &Sheet| picture.planes.len();
         // Of pictures in grey and in colour each colour is one by itself.
         let first = pictures.first().map_or(1, planes);
@@ -48,7 +55,12 @@ impl Train {
             Some(Patch::Size(width, height)) => Some(width.max(height)),
             Some(Patch::Auto) | None => None,
         };
-        let sizes = Sizes::of(&pictures, side);
+        let sizes = match side {
+            Some(side) if self.mask.is_some() => Sizes::with_holes(&pictures, Some(side)),
+            None if self.mask.is_some() => Sizes::with_holes(&pictures, None),
+            Some(side) => Sizes::of(&pictures, side),
+            None => self.try_sizes(&pictures)?,
+        };
         let mut chosen = Vec::new();
         if side.is_none() {
             self.framing.set_patch(sizes.side);
@@ -72,5 +84,35 @@ impl Train {
             sizes.contrast,
         ));
         Ok(())
+    }
+
+    /// The candidate that does best on these pictures.
+    fn try_sizes(&mut self, pictures: &[Sheet]) -> Result<Sizes> {
+        let candidates = Sizes::candidates(pictures);
+        let first = candidates[0];
+        // Without noise there is none to divide.
+        if candidates.len() == 1 || first.noise == 0.0 {
+            return Ok(first);
+        }
+        let threads = self.threads();
+        let divided = Divided::new(pictures, first.noise, self.plan.seed);
+        let mut progress = Progress::new("trying sizes of patches", candidates.len());
+        // As many latents in all of them: of few passes, many have not learned as much as they will.
+        let latents = candidates.iter().map(|sizes| sizes.latents).min().unwrap_or(first.latents);
+        let mut tried = Vec::new();
+        for sizes in candidates {
+            self.framing.set_patch(sizes.side);
+            let Some(frame) = self.framing.frame(ModelKind::Gsc, 0, || Ok(1))? else { return Ok(first) };
+            tried.push((divided.risk(&Sizes { latents, ..sizes }, &frame, threads, self.plan.seed)?, sizes));
+            progress.advance(1);
+        }
+        drop(progress);
+        tried.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let names = tried.iter().map(|(_, sizes)| format!("{0}x{0}", sizes.side)).collect::<Vec<_>>();
+        note(format_args!(
+            "patches were tried, with a part of the noise set aside; best first: {}",
+            names.join(", ")
+        ));
+        Ok(tried.first().map_or(first, |(_, sizes)| *sizes))
     }
 }

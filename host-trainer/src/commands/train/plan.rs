@@ -2,6 +2,7 @@
 
 mod adopt;
 mod checks;
+mod masked;
 mod recordings;
 mod spatial;
 
@@ -42,7 +43,7 @@ pub(super) struct Plan {
     #[arg(long = "model", value_enum, value_name = "KIND")]
     given_model: Option<Trained>,
     /// H, how many latents (sources, dictionary elements) to learn; `auto` for spatial: as many as the data suggest, 1 to 4
-    /// [default for pictures: one for 30 to 60 patches, by the noise, up to 2048]
+    /// [default for pictures: one for 30 to 120 patches, by the noise, up to 2048]
     #[arg(long = "latents", value_name = "COUNT", allow_negative_numbers = true,
           value_parser = latents)]
     given_latents: Option<Latents>,

@@ -4,6 +4,7 @@ use super::super::kinds::gmm;
 use super::super::kinds::mca::Shares;
 use super::super::kinds::ssmca::Drawn;
 use super::super::statistics::Statistics;
+use super::holes::Hollow;
 use super::job::{Job, Scalar, Seen, Wanted};
 use super::mixture::Sheet;
 use super::restricted::Restricted;
@@ -47,6 +48,7 @@ pub(super) struct Lane {
 #[derive(Default)]
 pub(super) struct Desk<T> {
     restricted: Restricted<T>,
+    hollow: Hollow<T>,
     memory: Vec<T>,
     sample: Vec<T>,
     weighted: Vec<T>,
@@ -74,7 +76,7 @@ impl Lane {
         &mut self,
         job: &Job<'_, T>,
         desk: &mut Desk<T>,
-        chunk: &[f64],
+        (chunk, missing): (&[f64], Option<(&[bool], usize)>),
         first: usize,
     ) -> Result<()> {
         if let Seen::Components(Some(mixture)) = &job.seen {
@@ -102,6 +104,18 @@ impl Lane {
             let energy: f64 = sample.iter().zip(u).map(|(y, u)| y.to_f64() * u.to_f64()).sum();
             let refused = |error| Error::input(error, format_args!("point {}", first + i), ADVICE);
             let (y, b) = (&chunk[i * d..][..d], &desk.projection[i * h..][..h]);
+            if let Some((missing, planes)) = missing.map(|(all, planes)| (&all[i * d..][..d], planes))
+                && missing.contains(&true)
+            {
+                let point = (first + i, y, missing, planes);
+                let evidence = desk.hollow.add(job, &model, point, &mut self.sums, &mut self.cross)?;
+                match job.wanted {
+                    Wanted::Evidences => self.evidences.push(evidence),
+                    _ => self.sums.free_energy += evidence,
+                }
+                self.sums.counted += evidence;
+                continue;
+            }
             desk.drawn.clear();
             let keep = |draw: Draw<'_, T>| {
                 if let Seen::Draws(w) = &job.seen {

@@ -1,6 +1,7 @@
 //! Points in an order of their own, by runs of neighbours, so that files are read in pieces.
 
 use super::{Held, Points};
+use crate::prepare::Holes;
 use std::sync::Arc;
 
 /// Neighbours in a run of few points, and of many; points from which on runs grow. A batch of some thousand points still is of many runs.
@@ -58,6 +59,7 @@ impl Points {
     pub fn batch(&self, runs: &[usize]) -> Points {
         let chosen = Runs { length: self.run_len(), points: self.len(), runs: runs.to_vec() };
         let count = chosen.len();
+        let whole = chosen.clone();
         let (held, batch) = match &self.held {
             Held::Memory(values) => {
                 let d = self.dims;
@@ -66,7 +68,14 @@ impl Points {
             }
             Held::Files(sources) => (Held::Files(Arc::clone(sources)), Some(chosen)),
         };
+        let holes = self.holes.as_ref().map(|holes| {
+            let d = self.dims;
+            let part = |(first, count): (usize, usize)| &holes.missing[first * d..][..count * d];
+            let missing = whole.ranges(0, count).flat_map(part).copied().collect();
+            Holes { missing, planes: holes.planes }
+        });
         Points {
+            holes,
             whitening: self.whitening.clone(),
             subset: self.subset.clone(),
             batch,
