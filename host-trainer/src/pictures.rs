@@ -70,8 +70,8 @@ const ROWS: [(f64, [Row; 2]); 3] = [
     (f64::INFINITY, [(10, 120, 512), (16, 120, 512)]),
 ];
 
-/// The same where pixels are missing.
-const HOLES: (u32, usize, usize) = (12, 120, 512);
+/// The same where pixels are missing, up to this part of them: the fewer are known, the larger a patch must be to tell what is on it.
+const HOLES: [(f64, Row); 2] = [(0.65, (12, 120, 512)), (1.0, (16, 120, 512))];
 
 impl Sizes {
     /// What may suit these pictures best, the noise being that of the noisiest. One at least.
@@ -101,8 +101,11 @@ impl Sizes {
 
     /// For a picture with NaN for pixels that are missing, with patches of this size if one is given.
     pub fn with_holes(pictures: &[Sheet], side: Option<u32>) -> Self {
-        let (side_chosen, for_each, most) = HOLES;
-        Self::with(pictures, side.unwrap_or(side_chosen), for_each, most)
+        let all = || pictures.iter().flat_map(|picture| &picture.planes).flatten();
+        let missing = all().filter(|value| value.is_nan()).count() as f64 / all().count().max(1) as f64;
+        let row = HOLES.iter().find(|(most, _)| missing <= *most);
+        let (by_default, for_each, most) = row.map_or(HOLES[1].1, |(_, row)| *row);
+        Self::with(pictures, side.unwrap_or(by_default), for_each, most)
     }
 
     /// With a latent for so many patches, but no more than `most`.

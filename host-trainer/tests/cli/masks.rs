@@ -103,7 +103,10 @@ fn masks_that_do_not_fit_are_refused() {
         ("train holes.png --mask mask.png --states subsets --out x.spk", "--states subsets"),
         ("train holes.png --mask mask.png --engine gibbs --out x.spk", "--engine"),
         ("train holes.png --mask mask.png --noise full --out x.spk", "--noise full"),
-        ("train --model gsc --latents 4 --frame 8 holes.png --mask mask.png --out x.spk", "recordings have no mask: --mask"),
+        (
+            "train --model gsc --latents 4 --frame 8 holes.png --mask mask.png --out x.spk",
+            "recordings have no mask: --mask",
+        ),
         ("train --model gsc --latents 4 W.npy --mask W.npy --out x.spk", "there are no patches: --mask"),
         ("train holes.png --mask mask.png --out mask.png", "would replace"),
         ("denoise m.spk holes.png x.png --mask small.png", "20 x 12"),
