@@ -28,7 +28,7 @@
 //! FOLDER has cameraman256.png, peppers256.png, house256.png and boat512.png, or PATH is one picture. All of it takes about an hour and a half on two cores; --quick, one small
 //! cut of the first picture, some seconds.
 
-pub mod common;
+pub(crate) mod common;
 
 use common::Arguments;
 use common::mixtures::add_noise;
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 }
 
 /// Both tables.
-pub fn experiment(arguments: &Arguments) -> Result<()> {
+pub(crate) fn experiment(arguments: &Arguments) -> Result<()> {
     let folder = arguments.path("name a folder of pictures, such as house256.png")?;
     let mut paths = pictures(folder)?;
     if arguments.quick {
