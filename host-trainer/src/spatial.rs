@@ -5,6 +5,7 @@
 //! | `delays` | roughly where sources are, from delays that all bins agree on |
 //! | `align` | which covariance of every bin belongs to which source: one source per point, shared frames |
 //! | `states` | covariances when several sources are on at once: all 2^H states, by the core |
+//! | `direct` | whether there are echoes; without them all bins share one delay for each source |
 //! | `write` | a blob |
 //!
 //! [`simulate`] makes rooms to try it in.
@@ -13,10 +14,12 @@
 
 mod align;
 mod delays;
+mod direct;
 mod hermitian;
 pub mod simulate;
 mod spectra;
 mod states;
+mod suggest;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -24,13 +27,15 @@ mod write;
 
 pub use delays::SPEED_OF_SOUND;
 pub use spectra::Spectra;
+pub use suggest::Suggestion;
 pub use write::Room;
 
 use delays::{Delays, Search};
+use direct::Direct;
 use hermitian::Matrix;
 use serde::{Deserialize, Serialize};
 use spikelet::frame::{Form, Frame};
-use spikelet::spatial::{Constants, MOST_SOURCES};
+use spikelet::spatial::Constants;
 use std::time::Instant;
 
 /// Everything that decides the result.
@@ -152,6 +157,9 @@ pub struct Training {
     presence: Frames,
     /// <s_h> of every bin, from the first iteration with all states on.
     activities: Vec<Frames>,
+    /// What bins share in a room without echoes, after the last iteration.
+    #[serde(default)]
+    direct: Option<Direct>,
 }
 
 impl Training {
@@ -178,6 +186,7 @@ impl Training {
             bins: (0..spectra.bins).map(bin).collect(),
             presence,
             activities: Vec::new(),
+            direct: None,
             delays,
             settings,
         }
@@ -214,11 +223,13 @@ impl Training {
         self.history.push(Step { iteration: self.history.len() + 1, stage, objective, seconds });
     }
 
+    fn alignment_bins(&self) -> Vec<align::Bin> {
+        let bin = |bin: &Bin| align::Bin { covariances: bin.covariances.clone(), silence: bin.silence };
+        self.bins.iter().map(bin).collect()
+    }
+
     fn align<const D: usize>(&mut self, spectra: &Spectra, threads: usize) -> f64 {
-        let bins = self.bins.iter();
-        let bins = bins
-            .map(|bin| align::Bin { covariances: bin.covariances.clone(), silence: bin.silence })
-            .collect();
+        let bins = self.alignment_bins();
         let (bins, objective) = align::iterate::<D>(spectra, bins, &mut self.presence, align::FLOOR, threads);
         for (bin, found) in self.bins.iter_mut().zip(bins) {
             (bin.covariances, bin.silence) = (found.covariances, found.silence);
@@ -235,15 +246,37 @@ impl Training {
             self.activities = vec![Frames { sources: h, values }; spectra.bins];
         }
         let constants = self.settings.constants();
-        states::iterate::<D>(spectra, &mut self.bins, &mut self.activities, &constants, threads)
+        let objective =
+            states::iterate::<D>(spectra, &mut self.bins, &mut self.activities, &constants, threads);
+        let is_last = self.history.len() + 1 >= self.iterations();
+        self.direct = is_last
+            .then(|| {
+                Direct::new::<D>(spectra, &self.bins, &self.activities, &self.delays, &constants, threads)
+            })
+            .flatten();
+        objective
+    }
+
+    /// Covariances of a bin as they are put out.
+    fn covariances(&self, index: usize) -> Vec<Matrix> {
+        let bin = &self.bins[index];
+        self.direct.as_ref().map_or_else(
+            || bin.covariances.clone(),
+            |direct| direct.covariances(bin, index, self.bins.len(), self.data.1),
+        )
+    }
+
+    /// Whether the room has no echoes, as far as all iterations are done.
+    pub fn is_direct(&self) -> bool {
+        self.direct.is_some()
     }
 
     /// What a device needs.
     pub fn room(&self, provenance: &str) -> Room {
         let Settings { length, hop, off_level, context, floor, microphone, latents, .. } = self.settings;
         let d = self.data.1;
-        let record = |bin: &Bin| -> Vec<f32> {
-            let mut covariances = bin.covariances.clone();
+        let record = |(index, bin): (usize, &Bin)| -> Vec<f32> {
+            let mut covariances = self.covariances(index);
             states::normalise(&mut covariances, d);
             let factors = states::factors(&covariances, d);
             factors.iter().chain([&bin.silence]).chain(&bin.activity).map(|&x| x as f32).collect()
@@ -262,7 +295,7 @@ impl Training {
                 rate: self.rate,
                 centred: false,
             },
-            records: self.bins.iter().flat_map(record).collect(),
+            records: self.bins.iter().enumerate().flat_map(record).collect(),
             provenance: provenance.into(),
         }
     }
@@ -279,15 +312,16 @@ impl Training {
             && is_whole(&self.presence)
             && self.activities.len() == if begun { spectra.bins } else { 0 }
             && self.activities.iter().all(is_whole)
+            && self.direct.as_ref().is_none_or(|direct| direct.sources() == h)
     }
 
     /// R (bins x sources x D x D x real and imaginary part), pi0 and m, as JSON.
     pub fn parameters(&self) -> serde_json::Value {
         let d = self.data.1;
         let rows = |r: &Matrix| r[..d].iter().map(|row| row[..d].to_vec()).collect::<Vec<_>>();
-        let covariances = |bin: &Bin| bin.covariances.iter().map(rows).collect::<Vec<_>>();
+        let covariances = |bin: usize| self.covariances(bin).iter().map(rows).collect::<Vec<_>>();
         serde_json::json!({
-            "r": self.bins.iter().map(covariances).collect::<Vec<_>>(),
+            "r": (0..self.bins.len()).map(covariances).collect::<Vec<_>>(),
             "pi0": self.bins.iter().map(|bin| bin.silence).collect::<Vec<_>>(),
             "activity": self.bins.iter().map(|bin| bin.activity.clone()).collect::<Vec<_>>(),
         })
@@ -303,42 +337,4 @@ fn search(settings: &Settings, spectra: &Spectra, rate: u32, threads: usize) -> 
     let rate = f64::from(rate);
     let spacing = settings.spacing.map(|centimetres| centimetres / 100.0 / SPEED_OF_SOUND * rate);
     Search::new(spectra, spacing, rate, settings.seed, threads)
-}
-
-/// How many sources the data suggest.
-#[derive(Clone, Debug)]
-pub struct Suggestion {
-    /// 1 to 4.
-    pub sources: usize,
-    /// Means over loud points of ln p(y) by delays alone, of 1 to 4 sources.
-    pub explained: Vec<f64>,
-    /// Spans of delays, in samples.
-    pub spans: Vec<f64>,
-}
-
-/// A source more is suggested where it explains at least this much more of a point, in nats for each microphone: above what echoes explain, and below what a third voice does.
-const WORTH: f64 = 0.14;
-
-impl Suggestion {
-    /// From delays alone, so that it takes a second.
-    pub fn new(settings: &Settings, spectra: &Spectra, rate: u32, threads: usize) -> Self {
-        let search = search(settings, spectra, rate, threads);
-        let explained: Vec<f64> = (1..=MOST_SOURCES).map(|sources| search.best(sources).1).collect();
-        let gains =
-            explained.windows(2).take_while(|pair| pair[1] - pair[0] > WORTH * spectra.microphones as f64);
-        Self { sources: 1 + gains.count(), spans: search.spans.clone(), explained }
-    }
-
-    /// What speaks against this number of sources, if much does.
-    pub fn objection(&self, sources: usize, microphones: usize) -> Option<String> {
-        if sources > microphones + 1 {
-            return Some(format!(
-                "{sources} sources on {microphones} microphones are more than can be told apart well: add a microphone"
-            ));
-        }
-        (sources.abs_diff(self.sources) > 1).then(|| {
-            let suggested = self.sources;
-            format!("the delays in the recording suggest {suggested} sources, not {sources}: try --latents {suggested}")
-        })
-    }
 }

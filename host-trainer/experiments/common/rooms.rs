@@ -107,7 +107,11 @@ impl Case {
 
     /// Trains on some samples of the mixture, from the mixture alone: a blob of floats on the boundary that it needs.
     pub fn trained(&self, samples: Range<usize>, threads: usize) -> Model {
-        let settings = Settings::new(self.images.len(), self.rate);
+        self.trained_with(Settings::new(self.images.len(), self.rate), samples, threads)
+    }
+
+    /// The same with other settings.
+    pub fn trained_with(&self, settings: Settings, samples: Range<usize>, threads: usize) -> Model {
         let mixture = &self.mixture[samples.start * self.microphones..samples.end * self.microphones];
         let spectra = Spectra::new(mixture, self.microphones, settings.length, settings.hop);
         let mut training = Training::new(settings, &spectra, self.rate, threads);

@@ -58,6 +58,49 @@ pub(super) fn dot<const D: usize>(v: &Coordinates, z: &Coordinates) -> f64 {
     sum
 }
 
+/// The mean of ln p(y) over all points but those of the lowest and highest frequencies, where the sources of a frame are told by the
+/// bins that are elsewhere: r_ht is of all chunks of bins but the point's own.
+pub(super) fn predicted<const D: usize>(
+    spectra: &Spectra,
+    bins: &[Bin],
+    presence: &Frames,
+    threads: usize,
+) -> f64 {
+    let edge = bins.len() / 16;
+    let chunks: Vec<usize> = (edge..bins.len() - edge).step_by(CHUNK).collect();
+    let run = |first: usize, presence: &Frames| {
+        let (mut sums, mut objective, mut points) = (vec![0.0; presence.values.len()], 0.0, 0);
+        for (index, bin) in bins.iter().enumerate().take(bins.len() - edge).skip(first).take(CHUNK) {
+            objective += one_bin::<D>(spectra, index, &mut bin.clone(), presence, &mut sums, FLOOR);
+            points += spectra.powers(index).iter().filter(|power| **power > 0.0).count();
+        }
+        (sums, objective, points)
+    };
+    let heard = each(chunks.clone(), threads, |_, first| run(first, presence).0);
+    let mut total = vec![0.0; presence.values.len()];
+    heard.iter().for_each(|sums| total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum));
+    let parts = each(chunks, threads, |chunk, first| {
+        let elsewhere: Vec<f64> = total.iter().zip(&heard[chunk]).map(|(total, own)| total - own).collect();
+        let mut others = presence.clone();
+        normalised(&mut others, &elsewhere, FLOOR);
+        let (_, objective, points) = run(first, &others);
+        (objective, points)
+    });
+    let (objective, points) = parts.iter().fold((0.0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+    objective / points.max(1) as f64
+}
+
+/// r_ht of sums over bins.
+fn normalised(presence: &mut Frames, sums: &[f64], floor: f64) {
+    let sources = presence.sources;
+    for (r, sums) in presence.values.chunks_exact_mut(sources).zip(sums.chunks_exact(sources)) {
+        let total: f64 = sums.iter().sum();
+        if total > 0.0 {
+            r.iter_mut().zip(sums).for_each(|(r, sum)| *r = (sum / total).max(floor));
+        }
+    }
+}
+
 /// One iteration: new bins, new r (frames x sources) and the sum of ln p(y) before it. `floor` as [`FLOOR`].
 pub(super) fn iterate<const D: usize>(
     spectra: &Spectra,
@@ -72,7 +115,6 @@ pub(super) fn iterate<const D: usize>(
         let tail = rest.split_off(rest.len().min(CHUNK));
         chunks.push(std::mem::replace(&mut rest, tail));
     }
-    let sources = presence.sources;
     let shared: &Frames = presence;
     let parts = each(chunks, threads, |chunk, mut bins| {
         let (mut sums, mut objective) = (vec![0.0; shared.values.len()], 0.0);
@@ -87,12 +129,7 @@ pub(super) fn iterate<const D: usize>(
         sums.iter_mut().zip(more).for_each(|(sum, x)| *sum += x);
         objective += term;
     }
-    for (r, sums) in presence.values.chunks_exact_mut(sources).zip(sums.chunks_exact(sources)) {
-        let total: f64 = sums.iter().sum();
-        if total > 0.0 {
-            r.iter_mut().zip(sums).for_each(|(r, sum)| *r = (sum / total).max(floor));
-        }
-    }
+    normalised(presence, &sums, floor);
     (bins, objective)
 }
 

@@ -6,6 +6,7 @@ use super::*;
 use spikelet::rng::Rng;
 use spikelet::spatial::{Complex, MOST_STATES};
 use spikelet::stft::Stft;
+use std::f64::consts::PI;
 
 /// Two sources that come and go, on microphones at delays of their own (whole samples), and a little noise.
 fn mixture(microphones: usize, delays: &[[usize; 3]], samples: usize) -> Vec<f32> {
@@ -356,5 +357,35 @@ fn blobs_hold_what_was_trained() {
             }
         }
         assert!(square.as_flattened().as_flattened().iter().all(|x| x.abs() < 1e-12));
+    }
+}
+
+/// Without echoes bins share delays, and their covariances are what those say; a second path, half as loud, ends that.
+#[test]
+fn rooms_without_echoes_are_found() {
+    let straight = mixture(2, &[[1, 0, 0], [0, 0, 0]], 24_000);
+    let mut echoed = straight.clone();
+    for n in 7..24_000 {
+        // Later at the second microphone by another delay than the first path is.
+        echoed[2 * n] += 0.5 * straight[2 * (n - 5)];
+        echoed[2 * n + 1] += 0.5 * straight[2 * (n - 7) + 1];
+    }
+    for (samples, is_direct) in [(straight, true), (echoed, false)] {
+        let spectra = Spectra::new(&samples, 2, 256, 64);
+        let settings = Settings { length: 256, hop: 64, iterations: 20, ..settings(2) };
+        let mut training = Training::new(settings, &spectra, 8000, 1);
+        while !training.is_finished() {
+            assert!(!training.is_direct(), "before the last iteration");
+            training.step(&spectra, 1);
+        }
+        assert_eq!(training.is_direct(), is_direct);
+        if is_direct {
+            let turns = [0.0, 1.0].map(|delay| (-PI * 40.0 / 128.0 * delay).sin_cos());
+            for covariance in training.covariances(40) {
+                let [re, im] = covariance[1][0].map(|x| x / covariance[0][0][0]);
+                let off = turns.iter().map(|(sin, cos)| (re - cos).hypot(im - sin)).fold(1.0, f64::min);
+                assert!(off < 0.02, "{re} {im}");
+            }
+        }
     }
 }
