@@ -53,10 +53,10 @@ def main():
         names = ["speech", "music", "alarm"]
         bench.merge(names, "scene.spk", "--names", ",".join(names))
         found, truth = [], []
-        for scene in range(4):
+        for scene in range(8):
             random, n = np.random.default_rng(100 + scene), 40 * RATE
             cut = [x[len(x) * 2 // 3:] for x in music]
-            sources = [np.resize(people[4 + scene % 2], n), np.resize(cut[scene // 2], n), alarm(n, 4.0)]
+            sources = [np.resize(people[4 + scene % 2], n), np.resize(cut[scene // 2 % 2], n), alarm(n, 4.0)]
             gates = [on_and_off(n, random, *times) for times in ((3, 3), (6, 4), (2, 6))]
             sources = [10 ** (random.uniform(-6, 6) / 20) * unit(x) * gate for x, gate in zip(sources, gates)]
             write(file("scene.wav"), sum(sources) + 1e-3 * random.normal(size=n))

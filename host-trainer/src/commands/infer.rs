@@ -35,7 +35,7 @@ With --write-states also
                          bit i of the number for the i-th of the point's row in selected.npy
 
 Of a model of spectra (`train --transform spectrum`) a table of one row per frame, events.csv: the time in seconds of its middle, the probability that each
-source is to be heard, the score (how badly the model explains the last frames, in nats), and, where the model knows what is usual (`eval
+source is to be heard (above a tenth of its mean power), the score (how badly the model explains the last frames, in nats), and, where the model knows what is usual (`eval
 --calibrate`), the rate at which usual sound has such a score or a higher one.
 
 Example:

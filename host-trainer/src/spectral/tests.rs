@@ -61,6 +61,52 @@ fn sources_come_apart() {
     }
 }
 
+/// Levels from -10 to 10 dB, clipping, a source that is absent, silence: nothing that a device would choke on, and each within what can be expected of it.
+#[test]
+fn hard_inputs() {
+    let geometry = Geometry::new(8000, false);
+    let parts = [&LOW, &HIGH].map(|pitches| Parts::of(&source(pitches, &geometry, 1), &geometry));
+    let merged = Parts::merge(&parts, vec!["low".into(), "high".into()]).unwrap();
+    let (memory, offset) = aligned(&merged.bytes(Encoding::I8, "test").unwrap());
+    let model = SpectralModel::parse(&memory[offset..]).unwrap();
+    let truths = [notes(&LOW, 24_000, 7), notes(&HIGH, 24_000, 8)];
+    let mixed = |low: f64, high: f64, limit: f64| -> Vec<f32> {
+        let sums = truths[0].iter().zip(&truths[1]).map(|(a, b)| low * a + high * b);
+        sums.map(|x| x.clamp(-limit, limit) as f32).collect()
+    };
+    let separated = |input: &[f32]| -> Vec<Vec<f64>> {
+        let found = separate_channel(model, input, None, |_| {}).unwrap();
+        let found: Vec<Vec<f64>> =
+            found.iter().map(|signal| signal.iter().map(|&x| f64::from(x)).collect()).collect();
+        assert!(found.iter().flatten().all(|x| x.is_finite()));
+        found
+    };
+    let gains = |input: &[f32]| -> [f64; 2] {
+        let (found, input) = (separated(input), input.iter().map(|&x| f64::from(x)).collect::<Vec<_>>());
+        [0, 1].map(|k| si_sdr_db(&found[k], &truths[k]).unwrap() - si_sdr_db(&input, &truths[k]).unwrap())
+    };
+    for decibels in [-10.0, -3.0, 3.0, 10.0] {
+        let gained = gains(&mixed(0.1 * 10f64.powf(decibels / 20.0), 0.1, 9.0));
+        assert!(gained.iter().all(|&gain| gain > 4.0), "{decibels} dB: {gained:.1?}");
+    }
+    // At half of the peaks' height.
+    let gained = gains(&mixed(1.0, 1.0, 2.0));
+    assert!(gained.iter().all(|&gain| gain > 4.0), "clipped: {gained:.1?}");
+    let power = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>();
+    for (there, absent, input) in [(0, 1, mixed(0.1, 0.0, 9.0)), (1, 0, mixed(0.0, 0.1, 9.0))] {
+        let found = separated(&input);
+        let leak = 10.0 * (power(&found[absent]) / power(&found[there])).log10();
+        assert!(leak < -12.0, "{absent} is absent: {leak:.1} dB");
+    }
+    assert!(separated(&[0.0; 5000]).iter().flatten().all(|&x| x == 0.0));
+    // A silence, then sound: as good as at once.
+    let mut late = vec![0.0; 16_000];
+    late.extend(mixed(0.1, 0.1, 9.0));
+    let found = separated(&late);
+    let db = [0, 1].map(|k| si_sdr_db(&found[k][16_000..], &truths[k]).unwrap());
+    assert!(db.iter().all(|&db| db > 9.0), "after silence: {db:.1?}");
+}
+
 #[test]
 fn what_is_written_is_read() {
     let geometry = Geometry::new(8000, false);

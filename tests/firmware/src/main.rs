@@ -32,7 +32,7 @@ const ARENA_LEN: usize = if IS_SMALL { 1856 } else { 11_000 };
 const MAX_DIMS: usize = 64;
 const MAX_BLOCK: usize = if IS_SMALL { 192 } else { 384 };
 /// Of all channels or sources.
-const MAX_SIGNALS: usize = if IS_SMALL { 192 } else { 768 };
+const MAX_SIGNALS: usize = if IS_SMALL { 192 } else { 1024 };
 
 static mut ARENA: [f32; ARENA_LEN] = [0.0; ARENA_LEN];
 
