@@ -108,7 +108,10 @@ fn masks_that_do_not_fit_are_refused() {
             "recordings have no mask: --mask",
         ),
         ("train --model gsc --latents 4 W.npy --mask W.npy --out x.spk", "there are no patches: --mask"),
-        ("train holes.png --mask mask.png --out mask.png", "would replace"),
+        (
+            "train --model gsc --latents 4 --patch 4x4 holes.png --mask mask.png --out mask.png",
+            "would replace",
+        ),
         ("denoise m.spk holes.png x.png --mask small.png", "20 x 12"),
         ("denoise m.spk holes.png x.png --mask all.png", "all pixels are missing"),
         ("denoise m.spk holes.png x.png --fill-only", "nothing says which pixels are missing: --fill-only"),
