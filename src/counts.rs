@@ -73,6 +73,7 @@ counts! {
     GainDims = "gain-dims",
     GainsTaken = "gains-taken",
     /// Residual projections of all latents updated from G.
+    SeenAgain = "seen-again",
     Subtracted = "subtracted",
 
     // Tableau.
@@ -93,6 +94,11 @@ counts! {
     Swaps = "swaps",
     Maxima = "maxima",
     Filled = "filled",
+    /// Mixtures: components that are scored and reported, that have a log joint, whose distance is computed; dimensions of the last.
+    Components = "components",
+    Joints = "joints",
+    Distances = "distances",
+    DistanceDims = "distance-dims",
     /// Refinements: their number, double-word products, steps of both loops.
     Refined = "refined",
     DoubleWords = "double-words",

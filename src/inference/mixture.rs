@@ -17,7 +17,7 @@ use crate::state::State;
 pub(super) fn select<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
     let Memory { sample, projection, activity, distance, column, .. } = memory;
     score(model, sample, projection, activity);
-    Count::Scores.add(activity.len());
+    Count::Components.add(activity.len());
     for (c, (score, distance)) in activity.iter_mut().zip(distance.iter_mut()).enumerate() {
         let (above, prior) = match model.selection {
             Selection::Independent { offset, .. } => (*score - at(offset, c), at(model.prior_logit, c)),
@@ -52,6 +52,7 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
     let mut best = (T::IMPOSSIBLE, 0u16);
     activity.fill(T::IMPOSSIBLE);
     let mut count = |c: usize| {
+        Count::Joints.add(1);
         let joint = log_joint(c);
         set(activity, c, joint);
         // Of equals the first.
@@ -80,7 +81,6 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
         let on = *activity * scale;
         (*activity, *mean, *variance) = (on, on, on * (T::ONE - on));
     }
-    Count::Reported.add(model.shape.latents);
     state.evidence = model.log_norm + (best.0 + total.ln());
     state.sound = state.evidence * T::ZERO;
     state.map.clear();
@@ -97,7 +97,8 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
 
 /// (y - W_c)^T Sigma_c^-1 (y - W_c), from the residual, for which there is room in `residual`.
 fn distance<T: Real>(model: &Model<'_, T>, sample: &[T], residual: &mut [T], c: usize) -> T {
-    Count::Columns.add(sample.len());
+    Count::Distances.add(1);
+    Count::DistanceDims.add(sample.len());
     with_column!(model, c, |column| {
         for ((r, &y), w) in residual.iter_mut().zip(sample).zip(column) {
             *r = y - w;

@@ -65,6 +65,7 @@ pub(crate) fn refer<T: Real>(tableau: &mut Tableau<'_, T>, mut scratch: Scratch<
     let off = tableau.len() - tableau.count;
     let room = selected.saturating_sub(tableau.len()).min(beside.saturating_sub(off));
     let mut ranking = Ranking::new(span_mut(tableau.column, 0, room), scratch.best, T::IMPOSSIBLE);
+    Count::Ranked.add(latents);
     for (h, &gain) in (0..).zip(&*scratch.gains) {
         ranking.offer(h, gain);
     }
@@ -130,7 +131,6 @@ fn evaluate<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, T>)
     let latents = scratch.gains.iter_mut().zip(&*scratch.seen);
     let room = tableau.column.len().min(PER_ROUND);
     let mut ranking = Ranking::new(span_mut(tableau.column, 0, room), scratch.best, T::ZERO);
-    Count::Ranked.add(latents.len());
     let priors = model.prior_logit.iter().zip(model.gram_diagonal);
     match family {
         Family::Slab => {
@@ -190,6 +190,7 @@ fn look_again<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, T
     match (tableau.family(), tableau.model.gram) {
         (Family::Maximal, _) => {}
         (Family::Slab | Family::Binary, Some(gram)) => {
+            Count::SeenAgain.add(scratch.seen.len());
             copy(scratch.seen, scratch.projection);
             for i in ones(tableau.on) {
                 subtract(gram, tableau.latent(i), tableau.coefficient(i), scratch.seen);

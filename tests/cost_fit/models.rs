@@ -7,7 +7,7 @@
 //! | i16, i8, fixed | dictionary of integers, inference in integers (i16) |
 //! | subsets, table | states; adaptive otherwise |
 //! | x16 | expansions of adaptive states |
-//! | computed, diagonal, full | G not stored; noise by dimension, with correlations |
+//! | computed, diagonal, full, own | G not stored; noise by dimension, with correlations, by component of a mixture |
 //! | mean, slabs | a slab with a mean, with correlations |
 //! | independent, singleton, alone | scores, no singletons of latents that are no candidates |
 //! | transform64, windows4 | a stream: bins, or hop |
@@ -135,7 +135,8 @@ pub fn made(name: &str) -> Made {
     if words[0] == "room" {
         return made_room(words[1], has("i16"));
     }
-    let kinds = [ModelKind::Gsc, ModelKind::Bsc, ModelKind::Nmf, ModelKind::Mca, ModelKind::Ssmca];
+    use ModelKind::{Bsc, Gmm, Gsc, Mca, Nmf, Ssmca};
+    let kinds = [Gsc, Bsc, Nmf, Mca, Ssmca, Gmm];
     let kind = kinds.into_iter().find(|kind| kind.name() == words[0]).unwrap();
     let shape: [usize; 4] = numbers(words[1]).try_into().unwrap();
     let [d, h, selected, max_active] = shape;
@@ -153,6 +154,9 @@ pub fn made(name: &str) -> Made {
         (0..n * n).map(entry).collect()
     };
     let noise = match () {
+        _ if has("own") => {
+            NoiseCov::Components((0..d * h).map(|i| variance * (1.0 + (i % 7) as f64 / 7.0)).collect())
+        }
         _ if has("full") => NoiseCov::Full(matrix(d, variance)),
         _ if has("diagonal") => {
             NoiseCov::Diagonal((0..d).map(|i| variance * (1.0 + i as f64 / d as f64)).collect())
@@ -167,7 +171,8 @@ pub fn made(name: &str) -> Made {
     };
     let slab_mean = if has_slab { vec![if has("mean") { 1.0 } else { 0.0 }; h] } else { Vec::new() };
     // Two to three latents on, as samples of sparse models have, more where more may be.
-    let prior = vec![(f64::max(2.0, max_active as f64 / 3.0) / h as f64).min(0.4); h];
+    let on = if kind == Gmm { 1.0 } else { f64::max(2.0, max_active as f64 / 3.0) };
+    let prior = vec![if kind == Gmm { on / h as f64 } else { (on / h as f64).min(0.4) }; h];
     let parameters = Parameters {
         kind,
         dims: d,
