@@ -139,6 +139,7 @@ impl<'a> Head<'a> {
         numbers
     }
 
+    #[cfg(feature = "spectral")]
     #[inline(never)]
     pub fn length(&mut self, field: &'static str, expected: usize, found: usize) {
         if expected != found {
