@@ -51,7 +51,8 @@ pub(super) struct Table<T> {
 }
 
 impl<T: Real> Table<T> {
-    pub fn new() -> Self {
+    /// A constant, so that it is cleared where it stays and not copied there.
+    pub const EMPTY: Self = {
         let none = [[T::ZERO; 2]; MOST_MICROPHONES];
         let empty = [none; MOST_MICROPHONES];
         Self {
@@ -59,7 +60,7 @@ impl<T: Real> Table<T> {
             partial: [empty; MOST_SOURCES + 1],
             rows: [none; MOST_SOURCES],
         }
-    }
+    };
 }
 
 /// Calls `visit` with the number of every state, its w_s, w_s P_s y and q_s of y scaled to length 1.
@@ -138,7 +139,8 @@ pub(super) fn posterior<T: Real>(
     y: &[Complex<T>],
 ) -> Posterior<T> {
     let mut posterior = Posterior { weights: [T::ZERO; MOST_STATES], quadratics: [T::ZERO; MOST_STATES] };
-    walk(bin, constants, prior, y, &mut Table::new(), |s, state, quadratic| {
+    let mut table = Table::EMPTY;
+    walk(bin, constants, prior, y, &mut table, |s, state, quadratic| {
         (posterior.weights[s & 15], posterior.quadratics[s & 15]) = (state.weight, quadratic);
     });
     posterior

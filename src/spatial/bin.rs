@@ -62,10 +62,19 @@ pub struct Found<T> {
     pub(super) array: array::Table<T>,
 }
 
+impl<T: Real> Found<T> {
+    const EMPTY: Self = Self {
+        activities: [T::ZERO; MOST_SOURCES],
+        images: [[T::ZERO; 2]; MOST_SOURCES],
+        pair: pair::Table::EMPTY,
+        array: array::Table::EMPTY,
+    };
+}
+
 impl<T: Real> Default for Found<T> {
+    #[inline(always)]
     fn default() -> Self {
-        let (activities, images) = ([T::ZERO; MOST_SOURCES], [[T::ZERO; 2]; MOST_SOURCES]);
-        Self { activities, images, pair: pair::Table::new(), array: array::Table::new() }
+        Self::EMPTY
     }
 }
 

@@ -97,7 +97,8 @@ impl<T: Real> Source<T> {
 }
 
 impl<T: Real> Table<T> {
-    pub fn new() -> Self {
+    /// A constant, so that it is cleared where it stays and not copied there.
+    pub const EMPTY: Self = {
         let (zero, b) = (T::ZERO, [T::ZERO; 2]);
         let adjugate = [b; 2];
         let source = Source {
@@ -113,7 +114,7 @@ impl<T: Real> Table<T> {
         let state = State { share: T::ZERO, quadratic: T::ZERO, determinant: T::ZERO, weight: T::ZERO };
         let pairs = [[T::ZERO; MOST_SOURCES]; MOST_SOURCES];
         Self { sources: [source; MOST_SOURCES], states: [state; MOST_STATES], pairs }
-    }
+    };
 
     /// g_s, Q_s, det C_s and w_s of all states; returns the sums of w and of g.
     #[inline(always)]
@@ -204,7 +205,7 @@ pub(super) fn posterior<T: Real>(
     prior: &Prior<T>,
     y: &[Complex<T>; 2],
 ) -> Posterior<T> {
-    let mut table = Table::new();
+    let mut table = Table::EMPTY;
     table.fill(bin, constants, prior, y);
     let mut posterior = Posterior { weights: [T::ZERO; MOST_STATES], quadratics: [T::ZERO; MOST_STATES] };
     let Posterior { weights, quadratics } = &mut posterior;

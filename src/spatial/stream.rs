@@ -91,7 +91,9 @@ impl<'m> FrameModel<'m> for SpatialModel<'m> {
 #[inline(never)]
 fn infer_bins(model: &SpatialModel<'_>, spectra: &mut [Complex<f32>], activities: &mut [f32]) -> bool {
     let (sources, bins, constants) = (model.sources(), model.bins(), model.constants());
-    let (mut buffer, mut found) = ([0.0; LONGEST_RECORD], Found::default());
+    let mut buffer = [0.0; LONGEST_RECORD];
+    // By itself: out of a tuple it would be copied, and take the stack twice.
+    let mut found = Found::default();
     let (mut y, mut expected) = ([[0.0; 2]; MOST_MICROPHONES], [0.0; MOST_SOURCES]);
     // Of the bin below, as they were in the frame before.
     let mut below = [0.0; MOST_SOURCES];
