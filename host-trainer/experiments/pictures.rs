@@ -8,7 +8,7 @@
 //! ```
 //!
 //! choose the size of patches and the number of latents by themselves and learn everything else from the noisy picture. How they choose was set on
-//! the pictures cameraman, peppers and ascent; house and boat were not looked at for that. Rows are means over three draws of the noise, in
+//! the pictures cameraman, peppers and ascent; boat was not looked at for that, house was with a prototype: its rows are not held out. Rows are means over three draws of the noise, in
 //! decibels, and seconds on all cores of both commands together.
 //!
 //! Then half of the pixels, or four of five, are missing:
