@@ -8,7 +8,7 @@
 //! sum y^2:     known    (y_d - mean(y))^2 + 2 (y_d - mean(y)) w . <x> + w^T <x x^T> w     missing   W_d <x x^T> W_d^T + sigma_d^2
 //! ```
 //!
-//! in place of y_d <x>^T and y_d^2, and the M-step is the one without holes: exact EM. A part of what is imputed is what W was before, so the more is missing
+//! in place of `y_d <x>^T` and y_d^2, and the M-step is the one without holes: exact EM. A part of what is imputed is what W was before, so the more is missing
 //! the more steps it takes.
 
 use super::super::kinds::mca::Shares;
