@@ -1,13 +1,13 @@
 """Learning dictionaries and coding with them: Spikelet beside SPAMS and scikit-learn, and sources beside Picard, on the same data on one core.
 
-    python host-trainer/experiments/versus-peers/versus_peers.py [--quick] [--spikelet PATH]
+    python host-trainer/experiments/versus-peers/versus_peers.py [--quick] [--only directions|coding|sources] [--spikelet PATH]
 
 Installs the peers into a virtual environment of its own (target/peers), makes the data, runs everything and prints what each found
 and the CPU seconds it took. Of Spikelet the whole process counts, reading and writing files included; of the peers only the call
 that learns. Spikelet gets no setting but the number of latents. SPAMS gets the penalties and numbers of steps below, and all of
 them are shown: the best of a column may be chosen for it. Coding has the true parameters: `spikelet infer` beside orthogonal matching pursuit of SPAMS,
-which is told the noise as well. Time per point there is the slope between few and many points, so that starting a process does not count, but
-reading points and writing all posteriors does.
+which is told the noise as well. Time per point there is the slope between few and many points, of the process itself: starting it does not count, nor
+what the system takes to read points and to write all posteriors.
 """
 import argparse
 import json
@@ -31,20 +31,32 @@ FOUND = 0.95  # cosine beyond which a direction is found
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="one data set")
+    arguments.add_argument("--only", choices=("directions", "coding", "sources"), help="one of the three comparisons")
     arguments.add_argument("--spikelet", default=str(ROOT / "target/release/spikelet"), help="program to run")
     arguments = arguments.parse_args()
     if "SPIKELET_PEERS" not in os.environ:
         return again_with_peers()
     import numpy
 
+    few, program = arguments.quick, arguments.spikelet
+    if arguments.only in (None, "directions"):
+        directions(numpy, program, 1 if few else 6)
+    if arguments.only in (None, "coding"):
+        coding(numpy, program, 1 if few else 4)
+    if arguments.only in (None, "sources"):
+        sources(numpy, program)
+
+
+def directions(numpy, program, sets):
+    """Dictionaries learned from data that were made with known ones."""
     print(f"directions found of {H} in {D} dimensions, CPU seconds, {POINTS} points, {ON} on at a time, noise variance {NOISE}\n")
     print("| data | program | setting | found | CPU s | noise variance |\n|---|---|---|--:|--:|--:|")
     ratios = []
     # The first is the data set of the design's prototypes.
-    for set_ in range(1 if arguments.quick else 6):
+    for set_ in range(sets):
         seeds = (103, 203) if set_ == 0 else (3000 + set_, 4000 + set_)
         truth, data = dictionary_data(numpy, *seeds)
-        found, seconds, noise = spikelet(numpy, arguments.spikelet, truth, data)
+        found, seconds, noise = spikelet(numpy, program, truth, data)
         print(f"| {set_} | Spikelet | | {found} | {seconds:.2f} | {noise:.4f} |", flush=True)
         as_many = []
         for penalty, steps in SPAMS:
@@ -59,8 +71,6 @@ def main():
     print("\n| data | more directions than the best of SPAMS | its CPU time over Spikelet's |\n|---|--:|--:|")
     for set_, (more, ratio) in enumerate(ratios):
         print(f"| {set_} | {more:+d} | {ratio:.1f} |")
-    coding(numpy, arguments.spikelet, 1 if arguments.quick else 4)
-    sources(numpy, arguments.spikelet)
 
 
 def again_with_peers():
