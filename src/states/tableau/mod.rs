@@ -13,8 +13,8 @@
 //! more ([`Tableau::glance`]), and a flip n^2 multiply-adds ([`Tableau::flip`]). Every log joint is a small number relative to that
 //! of its neighbour, so `f32` keeps its digits.
 //!
-//! S is symmetric and stored as a square: twice the multiply-adds of a triangle, but every row is contiguous. With n at most a few
-//! dozen, reading columns out of a triangle costs more than the second half of the products.
+//! S is symmetric and stored as a square: twice the multiply-adds of a triangle, but every row is contiguous. On average that takes as
+//! many instructions, fewer where many latents are on, and no column has to be gathered.
 //!
 //! **Digits.** The slab's own part is kept apart: off its diagonal S is as above, on it a [`Candidate`] has G's Schur complement g
 //! (S_ii = g + K) of a latent that is off, and of one that is on both Lambda (S_ii = -Lambda) and 1/K - Lambda. None of them
