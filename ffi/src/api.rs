@@ -375,10 +375,13 @@ pub unsafe extern "C" fn spk_missing_features(
             Err(refused) => refused,
         };
         if let BlobError::Model(ModelError::LeftOut { features }) = refused {
-            let mut names = features.names();
-            let first = names.next().into_iter();
-            let all = first.chain(names.flat_map(|name| [", ", name])).flat_map(str::bytes);
-            text.iter_mut().zip(all).take(room).for_each(|(slot, byte)| *slot = byte);
+            let (mut slots, mut before) = (text.iter_mut().take(room), "");
+            for name in features.names() {
+                for part in [before, name] {
+                    part.bytes().zip(slots.by_ref()).for_each(|(byte, slot)| *slot = byte);
+                }
+                before = ", ";
+            }
         }
         Err(blob_status(refused))
     })())
