@@ -9,13 +9,12 @@ use crate::pointers::{Header, check, create, open, put, slice, slice_mut};
 use crate::types::{SPK_ERR_BLOB_STREAM, blob_status};
 use crate::types::{SPK_ERR_LENGTH, SPK_ERR_OVERLAP, SPK_ERR_SETTING, SPK_STATE_ALIGN, spk_status, status};
 use core::ffi::{c_char, c_void};
-use spikelet::groups::Groups;
-use spikelet::stream::{Place, STREAM_BASE, stream_bytes};
+use spikelet::stream::{Place, STREAM_BASE, SourceStream, Work, bytes_of};
 use spikelet::{Blob, Engine, Error, State, Stream};
 #[cfg(feature = "spatial")]
-use spikelet::{SpatialModel, SpatialStream, spatial};
+use spikelet::{SpatialModel, SpatialStream};
 #[cfg(feature = "spectral")]
-use spikelet::{SpectralModel, SpectralStream, spectral};
+use spikelet::{SpectralModel, SpectralStream};
 
 /// One stream of sound or of sensors. Opaque; lives in memory of the caller. It may be copied or moved as bytes (to memory
 /// with the same alignment) as long as the blob stays where it is.
@@ -66,24 +65,14 @@ impl Separator {
         }
     }
 
-    /// Bytes of a stream; 0 when there can be none.
-    fn stream_bytes(&self) -> usize {
+    /// Numbers of memory; 0 when there can be no stream.
+    fn memory_len(&self) -> usize {
         match self {
-            Self::Points { blob, .. } => stream_bytes(blob),
+            Self::Points { blob, engine, .. } => Stream::memory_len_for(blob, engine),
             #[cfg(feature = "spatial")]
-            Self::Spatial(model) => spatial::stream_bytes(model),
+            Self::Spatial(model) => SpatialStream::memory_len(model),
             #[cfg(feature = "spectral")]
-            Self::Spectral(model) => spectral::stream_bytes(model),
-        }
-    }
-
-    fn names(&self) -> Groups<'static> {
-        match self {
-            Self::Points { blob, .. } => blob.groups(),
-            #[cfg(feature = "spatial")]
-            Self::Spatial(model) => model.groups(),
-            #[cfg(feature = "spectral")]
-            Self::Spectral(model) => model.groups(),
+            Self::Spectral(model) => SpectralStream::memory_len(model),
         }
     }
 
@@ -122,13 +111,7 @@ impl Header for spk_stream {
     }
 
     fn arena_len(&self) -> usize {
-        match &self.separator {
-            Separator::Points { blob, engine, .. } => Stream::memory_len_for(blob, engine),
-            #[cfg(feature = "spatial")]
-            Separator::Spatial(model) => SpatialStream::memory_len(model),
-            #[cfg(feature = "spectral")]
-            Separator::Spectral(model) => SpectralStream::memory_len(model),
-        }
+        self.separator.memory_len()
     }
 }
 
@@ -156,65 +139,21 @@ pub struct spk_stream_info {
 }
 
 /// A stream of any sort.
-trait Sources {
-    fn info(&self) -> spk_stream_info;
-    fn prepare(&mut self);
-    fn reset(&mut self);
-    fn process(&mut self, input: &[f32], output: &mut [f32]) -> Result<(), Error>;
-    fn process_i16(&mut self, input: &[i16], output: &mut [i16]) -> Result<(), Error>;
-}
-
-macro_rules! sources {
-    ($stream:ident) => {
-        impl Sources for $stream<'_> {
-            fn info(&self) -> spk_stream_info {
-                spk_stream_info {
-                    channels: self.channels() as u32,
-                    groups: self.groups() as u32,
-                    latency: self.latency() as u32,
-                    hop: self.hop() as u32,
-                    rate: self.rate(),
-                    microphone: 0,
-                }
-            }
-
-            fn prepare(&mut self) {
-                self.prepare();
-            }
-
-            fn reset(&mut self) {
-                self.reset();
-            }
-
-            fn process(&mut self, input: &[f32], output: &mut [f32]) -> Result<(), Error> {
-                self.process(input, output)
-            }
-
-            fn process_i16(&mut self, input: &[i16], output: &mut [i16]) -> Result<(), Error> {
-                self.process_i16(input, output)
-            }
-        }
-    };
-}
-sources!(Stream);
-#[cfg(feature = "spatial")]
-sources!(SpatialStream);
-#[cfg(feature = "spectral")]
-sources!(SpectralStream);
+type AnyStream<'x> = SourceStream<'x, dyn Work + 'x>;
 
 /// A block through a stream.
 trait Run: Sized {
-    fn run(stream: &mut dyn Sources, input: &[Self], output: &mut [Self]) -> Result<(), Error>;
+    fn run(stream: &mut AnyStream<'_>, input: &[Self], output: &mut [Self]) -> Result<(), Error>;
 }
 
 impl Run for f32 {
-    fn run(stream: &mut dyn Sources, input: &[f32], output: &mut [f32]) -> Result<(), Error> {
+    fn run(stream: &mut AnyStream<'_>, input: &[f32], output: &mut [f32]) -> Result<(), Error> {
         stream.process(input, output)
     }
 }
 
 impl Run for i16 {
-    fn run(stream: &mut dyn Sources, input: &[i16], output: &mut [i16]) -> Result<(), Error> {
+    fn run(stream: &mut AnyStream<'_>, input: &[i16], output: &mut [i16]) -> Result<(), Error> {
         stream.process_i16(input, output)
     }
 }
@@ -225,7 +164,7 @@ impl Run for i16 {
 /// As for [`open`].
 unsafe fn with_stream(
     stream: *mut spk_stream,
-    act: &mut dyn FnMut(&mut dyn Sources) -> Result<(), spk_status>,
+    act: &mut dyn FnMut(&mut AnyStream<'_>) -> Result<(), spk_status>,
 ) -> Result<(), spk_status> {
     // SAFETY: promised by the caller.
     let (header, memory) = unsafe { open(stream)? };
@@ -260,7 +199,7 @@ pub(crate) unsafe fn spectral_stream<'a>(stream: *mut spk_stream) -> Result<Spec
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spk_stream_size(blob: *const c_void, blob_len: usize) -> usize {
     // SAFETY: promised by the caller: `blob` is NULL or points to `blob_len` readable bytes.
-    unsafe { Separator::parse(blob, blob_len) }.map_or(0, |separator| separator.stream_bytes())
+    unsafe { Separator::parse(blob, blob_len) }.map_or(0, |separator| bytes_of(separator.memory_len()))
 }
 
 /// Checks a blob and makes a stream: samples in, one signal for each source out. What becomes of samples, single ones of all
@@ -289,7 +228,7 @@ pub unsafe extern "C" fn spk_stream_init(
         unsafe {
             put(stream, core::ptr::null_mut())?;
             let separator = Separator::parse(blob, blob_len)?;
-            if separator.stream_bytes() == 0 {
+            if separator.memory_len() == 0 {
                 return Err(SPK_ERR_SETTING);
             }
             let header = spk_stream { magic: spk_stream::MAGIC, separator, place: Place::default() };
@@ -319,7 +258,14 @@ pub unsafe extern "C" fn spk_stream_inspect(
         // SAFETY: as above.
         unsafe {
             with_stream(stream, &mut |stream| {
-                found = spk_stream_info { microphone: microphone as u32, ..stream.info() };
+                found = spk_stream_info {
+                    channels: stream.channels() as u32,
+                    groups: stream.groups() as u32,
+                    latency: stream.latency() as u32,
+                    hop: stream.hop() as u32,
+                    rate: stream.rate(),
+                    microphone: microphone as u32,
+                };
                 Ok(())
             })?;
         }
@@ -333,8 +279,14 @@ pub unsafe extern "C" fn spk_stream_inspect(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spk_stream_group_name(stream: *mut spk_stream, group: u32) -> *const c_char {
     // SAFETY: promised by the caller: `stream` is NULL or comes from spk_stream_init().
-    let stream = unsafe { open(stream) };
-    stream.map_or(c"", |(stream, _)| stream.separator.names().c_name(group as usize)).as_ptr()
+    let mut name = c"".as_ptr();
+    let mut find = |stream: &mut AnyStream<'_>| {
+        name = stream.names().c_name(group as usize).as_ptr();
+        Ok(())
+    };
+    // SAFETY: promised by the caller: `stream` is NULL or comes from spk_stream_init().
+    let _ = unsafe { with_stream(stream, &mut find) };
+    name
 }
 
 /// Chooses the channel that sources come out as they are heard at, for models of spaced microphones; the blob says which it is
@@ -407,10 +359,9 @@ unsafe fn process<T: Run>(
     output: *mut T,
     samples: usize,
 ) -> Result<(), spk_status> {
-    let mut act = |stream: &mut dyn Sources| {
-        let spk_stream_info { channels, groups, .. } = stream.info();
-        let numbers = |each: u32| samples.checked_mul(each as usize).ok_or(SPK_ERR_LENGTH);
-        let (read, written) = (numbers(channels)?, numbers(groups)?);
+    let mut act = |stream: &mut AnyStream<'_>| {
+        let numbers = |each: usize| samples.checked_mul(each).ok_or(SPK_ERR_LENGTH);
+        let (read, written) = (numbers(stream.channels())?, numbers(stream.groups())?);
         check(input, read)?;
         check(output, written)?;
         let (from, to) = (input.addr(), output.addr());
@@ -432,7 +383,7 @@ unsafe fn process<T: Run>(
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spk_stream_reset(stream: *mut spk_stream) -> spk_status {
-    let mut reset = |stream: &mut dyn Sources| {
+    let mut reset = |stream: &mut AnyStream<'_>| {
         stream.reset();
         Ok(())
     };

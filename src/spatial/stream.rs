@@ -4,7 +4,8 @@ use super::bin::{Complex, Found, MOST_MICROPHONES, MOST_SOURCES};
 use super::model::{LONGEST_RECORD, SpatialModel};
 use crate::blob::groups::Groups;
 use crate::numeric::slices::{copy, row, set, span};
-use crate::stream::frames::{FrameModel, FrameStream, Pieces};
+use crate::stream::Pieces;
+use crate::stream::frames::{FrameModel, FrameStream};
 use crate::stream::rings::Extent;
 use crate::stream::stft::Stft;
 

@@ -8,7 +8,8 @@ use super::watch::Watch;
 use crate::blob::groups::Groups;
 use crate::math::Real;
 use crate::numeric::slices::{at, set, span, span_mut};
-use crate::stream::frames::{FrameModel, FrameStream, Pieces};
+use crate::stream::Pieces;
+use crate::stream::frames::{FrameModel, FrameStream};
 use crate::stream::rings::Extent;
 use crate::stream::stft::Stft;
 
@@ -114,7 +115,7 @@ impl<'m> SpectralStream<'m> {
     /// The stream follows changes. Nothing happens where it is not a positive number.
     pub fn set_level(&mut self, power: f32) {
         if power > 0.0 && power.is_finite() {
-            self.work.levels.know(&self.model, power);
+            self.work.memory.levels.know(&self.work.model, power);
         }
     }
 
@@ -123,24 +124,24 @@ impl<'m> SpectralStream<'m> {
     pub fn set_reduction(&mut self, decibels: f32) {
         let residue: f32 =
             if decibels > 0.0 { Real::exp(decibels * (-core::f32::consts::LN_10 / 20.0)) } else { 1.0 };
-        self.work.levels.set_residue(residue);
+        self.work.memory.levels.set_residue(residue);
     }
 
     /// What it runs.
     pub fn model(&self) -> &SpectralModel<'m> {
-        &self.model
+        &self.work.model
     }
 
     /// The probability that a source was to be heard in the last frame: that its latent is none of those that are 10 dB below the mean power
     /// of the source. 0 before the first frame and for what is no source.
     pub fn activity(&self, group: usize) -> f32 {
-        self.work.watch.activity(group)
+        self.work.memory.watch.activity(group)
     }
 
     /// How badly the model explains what was heard last: minus the evidence of a frame in nats, averaged over the last eight frames or so, 0 before
     /// the first. What is usual shows in recordings only: see [`SpectralModel::threshold`].
     pub fn score(&self) -> f32 {
-        self.work.watch.score()
+        self.work.memory.watch.score()
     }
 }
 

@@ -4,6 +4,7 @@ use crate::counts::Count;
 use crate::error::Error;
 use crate::numeric::slices::{at, set};
 use crate::state::Held;
+use crate::stream::{Pieces, Work};
 
 /// How far a stream is: with what inference found last and the memory all the state there is. Plain data.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,6 +30,13 @@ pub struct Extent {
     pub hop: usize,
 }
 
+impl Extent {
+    /// Numbers in the rings.
+    pub(crate) fn rings_len(&self) -> usize {
+        self.length.saturating_mul(self.channels.saturating_add(self.groups))
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Rings<'m> {
     pub extent: Extent,
@@ -39,37 +47,44 @@ pub(crate) struct Rings<'m> {
     pub place: Held<Place, &'m mut Place>,
 }
 
-/// What is done whenever K samples have come.
-pub(crate) type Burst<'x> = dyn FnMut(&[f32], &mut [f32], usize) -> bool + 'x;
+impl<'m> Rings<'m> {
+    /// Takes their memory; nothing where it is too short.
+    pub fn cut(extent: Extent, memory: &mut Pieces<'m>, place: Held<Place, &'m mut Place>) -> Option<Self> {
+        let Extent { channels, groups, length, .. } = extent;
+        let (input, output) = (memory.take(length * channels)?, memory.take(length * groups)?);
+        Some(Self { extent, input, output, place })
+    }
 
-/// `burst` in what follows is called whenever K samples have come, with the rings of input and of output and the place of
-/// the oldest sample; it says whether all could be inferred.
-impl Rings<'_> {
     pub fn reset(&mut self) {
         *self.place.get_mut() = Place::default();
         self.input.fill(0.0);
         self.output.fill(0.0);
     }
 
-    pub fn process(&mut self, input: &[f32], output: &mut [f32], burst: &mut Burst<'_>) -> Result<(), Error> {
+    pub fn process<W: Work + ?Sized>(
+        &mut self,
+        input: &[f32],
+        output: &mut [f32],
+        work: &mut W,
+    ) -> Result<(), Error> {
         let samples = self.samples(input.len(), output.len())?;
         if let Some(index) = input.iter().position(|y| !y.is_finite()) {
             return Err(Error::SampleNotFinite { index });
         }
-        self.run(samples, &|i| at(input, i), &mut |i, value| set(output, i, value), burst)
+        self.run(samples, &|i| at(input, i), &mut |i, value| set(output, i, value), work)
     }
 
-    pub fn process_i16(
+    pub fn process_i16<W: Work + ?Sized>(
         &mut self,
         input: &[i16],
         output: &mut [i16],
-        burst: &mut Burst<'_>,
+        work: &mut W,
     ) -> Result<(), Error> {
         let samples = self.samples(input.len(), output.len())?;
         let read = |i: usize| f32::from(input.get(i).copied().unwrap_or_default()) / 32768.0;
         // Halves away from zero; `as` saturates.
         let rounded = |value: f32| (value * 32768.0 + if value < 0.0 { -0.5 } else { 0.5 }) as i16;
-        self.run(samples, &read, &mut |i, value| set(output, i, rounded(value)), burst)
+        self.run(samples, &read, &mut |i, value| set(output, i, rounded(value)), work)
     }
 
     /// n, if the lengths fit.
@@ -82,13 +97,13 @@ impl Rings<'_> {
         Err(Error::BlockLength { channels, groups, input, output })
     }
 
-    /// Numbers of a block by their index; what is read is finite. One piece of code for all streams and both kinds of numbers.
-    fn run(
+    /// Numbers of a block by their index; what is read is finite. One piece of code for both kinds of numbers, and in C for all streams.
+    fn run<W: Work + ?Sized>(
         &mut self,
         samples: usize,
         read: &dyn Fn(usize) -> f32,
         write: &mut dyn FnMut(usize, f32),
-        burst: &mut Burst<'_>,
+        work: &mut W,
     ) -> Result<(), Error> {
         let Extent { channels, groups, length, .. } = self.extent;
         Count::Streamed.add(samples * (channels + groups));
@@ -99,7 +114,7 @@ impl Rings<'_> {
                 set(self.input, c * length + now, read(n * channels + c));
             }
             if self.advance() {
-                is_whole &= burst(self.input, self.output, self.place.view().at);
+                is_whole &= work.infer(self.input, self.output, self.place.view().at);
             }
             let Place { at: oldest, age, .. } = *self.place.view();
             for g in 0..groups {

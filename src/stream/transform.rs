@@ -4,7 +4,7 @@
 //! microphones more than D can be told apart, by the directions W_h they come from. Every coefficient is multiplied with the
 //! gain of its bin before inference and its parts are divided by it after it, so that bins are alike.
 
-use super::Mix;
+use super::mix::Mix;
 use crate::blob::groups::Groups;
 use crate::counts::Count;
 use crate::inference::Inference;
