@@ -4,6 +4,8 @@ use super::numbers::{Scaled, log2};
 use super::sums::Sums;
 use super::tableau::Tableau;
 use super::{LOG_DIGITS, TAU, TAU_PER_EXPANSION};
+use crate::numeric::slices::{set, span, span_mut};
+use crate::select::rise;
 use crate::states::search::met;
 
 /// Memory of a search: X entries each.
@@ -23,16 +25,6 @@ fn go_to(tableau: &mut Tableau<'_>, from: u32, to: u32) {
             tableau.flip(rest.trailing_zeros() as usize);
             rest &= rest - 1;
         }
-    }
-}
-
-/// Moves all entries to the one before; the last stays.
-fn remove_first<T: Copy>(list: &mut [T]) {
-    let mut places = list.iter_mut();
-    let Some(mut place) = places.next() else { return };
-    for next in places {
-        *place = *next;
-        place = next;
     }
 }
 
@@ -58,66 +50,38 @@ pub(super) fn search(
     max_active: usize,
 ) -> usize {
     let Room { expanded, waiting, joints } = room;
-    let (mut state, mut queued, mut count) = (tableau.mask(), 0usize, 0);
+    joints.fill(i32::MIN);
+    let (mut state, mut count) = (tableau.mask(), 0);
     let mut tau = TAU.max(TAU_PER_EXPANSION.saturating_mul(expansions as i32));
     loop {
-        let mut left_out = met(state, expanded.get(..count).unwrap_or(&[]));
+        let mut left_out = met(state, span(expanded, 0, count));
         if tableau.count >= max_active {
             left_out |= !state;
         }
         sums.expand(tableau, count == 0, left_out);
-        if let Some(slot) = expanded.get_mut(count) {
-            *slot = state;
-        }
+        set(expanded, count, state);
         count += 1;
-        // As many wait as can still be expanded.
-        let left = expansions.saturating_sub(count);
         // As the float search: where the neighbours of the reference weigh little, so will those of other states.
         if count == 1 {
             tau = tau.saturating_add(log_beside(sums).clamp(-TAU, 0));
         }
-        let least = sums.best.saturating_sub(tau);
-        queued = queued.min(left);
-        let (Some(waiting), Some(joints)) = (waiting.get_mut(..left), joints.get_mut(..left)) else {
-            return count;
-        };
-        if left == 0 {
-            return count;
-        }
+        let worth = sums.best.saturating_sub(tau);
+        // As many wait as can still be expanded: the queue loses its first place to the state that is.
+        let left = expansions.saturating_sub(count);
+        let (joints, waiting) = (span_mut(joints, count, left), span_mut(waiting, count, left));
         for (i, cell) in tableau.cells.iter().enumerate().take(tableau.len()) {
             let joint = sums.relative(tableau, cell.gain);
-            if cell.weight == 0 || joint <= least {
-                continue;
+            if cell.weight != 0 && joint > worth && joints.last().is_some_and(|&last| joint > last) {
+                rise(joints, waiting, joint, state ^ 1 << (i % 32));
             }
-            if queued < left {
-                queued += 1;
-            } else if joints.last().is_some_and(|&last| joint <= last) {
-                continue;
-            }
-            // The newcomer takes the last place, and goes up past those that are lower.
-            let (Some(waiting), Some(joints)) = (waiting.get_mut(..queued), joints.get_mut(..queued)) else {
-                break;
-            };
-            let mut places = joints.iter_mut().zip(waiting).rev();
-            let Some(mut place) = places.next() else { break };
-            for higher in places {
-                if joint <= *higher.0 {
-                    break;
-                }
-                (*place.0, *place.1) = (*higher.0, *higher.1);
-                place = higher;
-            }
-            (*place.0, *place.1) = (joint, state ^ 1 << (i % 32));
         }
-        let (Some(&next), Some(&joint)) = (waiting.first(), joints.first()) else { return count };
-        if queued == 0 || joint <= least {
-            return count;
+        match (joints.first(), waiting.first()) {
+            (Some(&joint), Some(&next)) if joint > worth => {
+                go_to(tableau, state, next);
+                tableau.evaluate();
+                state = next;
+            }
+            _ => return count,
         }
-        queued -= 1;
-        remove_first(waiting);
-        remove_first(joints);
-        go_to(tableau, state, next);
-        tableau.evaluate();
-        state = next;
     }
 }
