@@ -89,7 +89,19 @@ impl Steps {
         };
         let climb = product(2 * a + 1, evaluate + flip);
         let refine = product(25 * a + n, d) + (weigh + n * a) as u64;
-        Self { d, h, n, a, panels: d * h.next_multiple_of(PANEL), weigh, gather, flip, evaluate, climb, refine }
+        Self {
+            d,
+            h,
+            n,
+            a,
+            panels: d * h.next_multiple_of(PANEL),
+            weigh,
+            gather,
+            flip,
+            evaluate,
+            climb,
+            refine,
+        }
     }
 }
 
@@ -156,7 +168,8 @@ impl<T: Real> Model<'_, T> {
             let digits = (usize::BITS - d.leading_zeros()) as usize;
             // sorting; two walks and the log odds 30; one or two pieces between two borders, each of two tails and an exponential,
             // or six exponentials
-            let pieces = if self.shape.kind.has_slab() { (d + 1) * (10 * digits + 30 + 2 * 120) } else { 4 * d };
+            let pieces =
+                if self.shape.kind.has_slab() { (d + 1) * (10 * digits + 30 + 2 * 120) } else { 4 * d };
             product(n, a * d + pieces + 40) + product(3 * a + 4, d)
         } else {
             // conditional 12, exponential 12, normal variate 16, residuals; the tableau, where latents are flipped; both recomputed from time to time

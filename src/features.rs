@@ -89,6 +89,11 @@ impl Features {
     pub const SPECTRAL: Self = Self(1 << 10);
     const GMM: Self = Self(1 << 11);
 
+    /// Whether this build has a kind of model that infers points: firmware for sources in a room or in one channel needs none.
+    pub const HAS_POINTS: bool = Self::BUILT.0
+        & (Self::GSC.0 | Self::BINARY.0 | Self::MCA.0 | Self::SSMCA.0 | Self::GMM.0 | Self::FIXED_POINT.0)
+        != 0;
+
     /// The union with `others`, if they are `needed`.
     pub const fn with(self, others: Self, needed: bool) -> Self {
         Self(if needed { self.0 | others.0 } else { self.0 })
@@ -196,9 +201,10 @@ mod tests {
     fn what_is_left_out_is_refused() {
         let refused = |features| Some(ModelError::LeftOut { features });
         let blob = Blob::parse(TWO_SOURCES).map(|_| ());
-        // All that is missing at once.
-        let features =
-            Features::NONE.with(Features::GSC, !cfg!(feature = "gsc")).with(Features::SUBSETS, !SUBSETS);
+        // All that is missing at once; a build without kinds of models of points only looks at the kind.
+        let features = Features::NONE
+            .with(Features::GSC, !cfg!(feature = "gsc"))
+            .with(Features::SUBSETS, !SUBSETS && Features::HAS_POINTS);
         let missing = BlobError::Model(ModelError::LeftOut { features });
         assert_eq!(blob.err(), (features != Features::NONE).then_some(missing));
 

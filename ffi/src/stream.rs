@@ -7,10 +7,11 @@ use crate::api::{done, parse};
 use crate::pointers::{Header, check, create, open, put, slice, slice_mut};
 #[cfg(any(feature = "spatial", feature = "spectral"))]
 use crate::types::{SPK_ERR_BLOB_STREAM, blob_status};
-use crate::types::{SPK_ERR_LENGTH, SPK_ERR_OVERLAP, SPK_ERR_SETTING, SPK_STATE_ALIGN, spk_status, status};
+use crate::types::{SPK_ERR_LENGTH, SPK_ERR_OVERLAP, SPK_ERR_SETTING, SPK_ERR_STATE, SPK_STATE_ALIGN};
+use crate::types::{spk_status, status};
 use core::ffi::{c_char, c_void};
 use spikelet::stream::{Place, STREAM_BASE, SourceStream, Work, bytes_of};
-use spikelet::{Blob, Engine, Error, State, Stream};
+use spikelet::{Blob, Engine, Error, Features, State, Stream};
 #[cfg(feature = "spatial")]
 use spikelet::{SpatialModel, SpatialStream};
 #[cfg(feature = "spectral")]
@@ -68,7 +69,8 @@ impl Separator {
     /// Numbers of memory; 0 when there can be no stream.
     fn memory_len(&self) -> usize {
         match self {
-            Self::Points { blob, engine, .. } => Stream::memory_len_for(blob, engine),
+            Self::Points { blob, engine, .. } if Features::HAS_POINTS => Stream::memory_len_for(blob, engine),
+            Self::Points { .. } => 0, // was refused
             #[cfg(feature = "spatial")]
             Self::Spatial(model) => SpatialStream::memory_len(model),
             #[cfg(feature = "spectral")]
@@ -170,6 +172,7 @@ unsafe fn with_stream(
     let (header, memory) = unsafe { open(stream)? };
     let spk_stream { separator, place, .. } = header;
     match separator {
+        Separator::Points { .. } if !Features::HAS_POINTS => Err(SPK_ERR_STATE),
         Separator::Points { blob, engine, state } => {
             act(&mut Stream::over(blob, *engine, memory, state, place).map_err(status)?)
         }

@@ -161,6 +161,11 @@ impl<'a> Blob<'a> {
             return Err(if features.is_empty() { BlobError::StreamOnly } else { left_out });
         }
         let kind = Kind::of_code(code).ok_or(BlobError::Unknown { field: "kind", value: code })?;
+        if !Features::HAS_POINTS {
+            // Nothing else of the blob is looked at, so that firmware for streams of frames does not link what reads it.
+            let features = Features::of_kind(kind).without(Features::BUILT);
+            return Err(BlobError::Model(ModelError::LeftOut { features }));
+        }
         for (field, offset, most) in CODES {
             let value = u8_at(bytes, usize::from(offset));
             if value > most {

@@ -147,9 +147,13 @@ const MAXIMAL: bool = cfg!(any(feature = "mca", feature = "ssmca"));
     feature = "mca",
     feature = "ssmca",
     feature = "gmm",
-    feature = "fixed-point"
+    feature = "fixed-point",
+    feature = "spatial",
+    feature = "spectral"
 )))]
-compile_error!("choose at least one kind of model, a feature: gsc, binary, mca, ssmca, gmm or fixed-point");
+compile_error!(
+    "choose at least one kind of model, a feature: gsc, binary, mca, ssmca, gmm, fixed-point, spatial or spectral"
+);
 
 impl Kind {
     /// Its family, of a model that this build did not refuse.
