@@ -162,7 +162,8 @@ pub(crate) fn infer<T: Real>(
         }
     }
     let map_values = integers_mut(memory.map_values);
-    let mut sums = Sums::new(&mut tableau, model.shape.states(), &mut state.map, map_values);
+    let states = 1 + model.shape.selected as u32 * u32::from(expansions);
+    let mut sums = Sums::new(&mut tableau, states, &mut state.map, map_values);
     let room = Room {
         expanded: words_mut(memory.expanded),
         waiting: words_mut(memory.waiting),

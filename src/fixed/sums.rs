@@ -107,7 +107,7 @@ fn step(cell: &Cell, flip: &Cell, s: i32, shift: i32) -> i32 {
 
 impl<'x> Sums<'x> {
     /// Begins at a state that becomes the reference.
-    pub fn new(tableau: &mut Tableau<'_>, states: u64, map: &'x mut Path, map_values: &'x mut [i32]) -> Self {
+    pub fn new(tableau: &mut Tableau<'_>, states: u32, map: &'x mut Path, map_values: &'x mut [i32]) -> Self {
         let n = tableau.len();
         for (candidate, cell) in tableau.candidates.iter_mut().zip(tableau.cells.iter()).take(n) {
             let &mut Candidate { prior, least, .. } = candidate;
@@ -115,7 +115,7 @@ impl<'x> Sums<'x> {
             *candidate = Candidate { prior, least, reference, ..Candidate::default() };
         }
         map.clear();
-        let fewer = (64 - states.leading_zeros()).saturating_sub(10);
+        let fewer = (32 - states.leading_zeros()).saturating_sub(10);
         let reference = tableau.joint;
         Self { reference, anchor: 0, fewer, total: 0, reference_weight: 0, best: i32::MIN, map, map_values }
     }
