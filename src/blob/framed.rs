@@ -30,6 +30,49 @@ pub(crate) struct Framed<'a> {
     pub byte_len: usize,
 }
 
+/// What both tell about it; they have it in `framed`, and the names of sources in `groups`.
+macro_rules! frame_accessors {
+    ($model:ident) => {
+        impl<'a> $model<'a> {
+            /// L, samples of a frame.
+            pub fn length(&self) -> usize {
+                self.framed.length
+            }
+
+            /// K, samples from one frame to the next.
+            pub fn hop(&self) -> usize {
+                self.framed.hop
+            }
+
+            /// Bins of a frame, L/2 + 1.
+            pub fn bins(&self) -> usize {
+                self.framed.length / 2 + 1
+            }
+
+            /// Samples per second, 0 when unknown.
+            pub fn rate(&self) -> u32 {
+                self.framed.rate
+            }
+
+            /// Names of sources.
+            pub fn groups(&self) -> Groups<'a> {
+                self.groups
+            }
+
+            /// Where the model came from.
+            pub fn provenance(&self) -> &'a str {
+                self.framed.provenance
+            }
+
+            /// Length in bytes.
+            pub fn byte_len(&self) -> usize {
+                self.framed.byte_len
+            }
+        }
+    };
+}
+pub(crate) use frame_accessors;
+
 /// Numbers of a model as they lie in flash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Numbers<'a> {

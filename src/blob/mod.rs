@@ -66,6 +66,8 @@ pub use crate::error::BlobError;
 pub use crate::model::Kind;
 pub use bytes::crc32;
 
+#[cfg(all(test, any(feature = "spatial", feature = "spectral")))]
+pub(crate) mod assemble;
 pub(crate) mod bytes;
 pub mod frame;
 #[cfg(any(feature = "spatial", feature = "spectral"))]

@@ -3,7 +3,7 @@
 use super::bin::{Bin, Constants, MOST_MICROPHONES, MOST_SOURCES};
 use crate::blob::SPATIAL;
 use crate::blob::bytes::u32_at;
-use crate::blob::framed::{Framed, Head, Numbers, is_of, range};
+use crate::blob::framed::{Framed, Head, Numbers, frame_accessors, is_of, range};
 use crate::blob::groups::Groups;
 use crate::counts::Count;
 use crate::error::{BlobError, ModelError};
@@ -129,26 +129,6 @@ impl<'a> SpatialModel<'a> {
         self.sources
     }
 
-    /// L, samples of a frame.
-    pub fn length(&self) -> usize {
-        self.framed.length
-    }
-
-    /// K, samples from one frame to the next.
-    pub fn hop(&self) -> usize {
-        self.framed.hop
-    }
-
-    /// Bins of a frame, L/2 + 1.
-    pub fn bins(&self) -> usize {
-        self.framed.length / 2 + 1
-    }
-
-    /// Samples per second, 0 when unknown.
-    pub fn rate(&self) -> u32 {
-        self.framed.rate
-    }
-
     /// What all bins share.
     pub fn constants(&self) -> Constants<f32> {
         self.constants
@@ -172,19 +152,6 @@ impl<'a> SpatialModel<'a> {
         let numbers = bin.factors.iter().chain([&bin.silence]).chain(bin.activity);
         record.iter_mut().zip(numbers).for_each(|(to, &from)| *to = from);
     }
-
-    /// Names of sources.
-    pub fn groups(&self) -> Groups<'a> {
-        self.groups
-    }
-
-    /// Where the model came from.
-    pub fn provenance(&self) -> &'a str {
-        self.framed.provenance
-    }
-
-    /// Length in bytes.
-    pub fn byte_len(&self) -> usize {
-        self.framed.byte_len
-    }
 }
+
+frame_accessors!(SpatialModel);

@@ -3,8 +3,9 @@
 
 extern crate std;
 use super::*;
+use crate::blob::SPATIAL;
+use crate::blob::assemble::{assemble, bytes, sealed};
 use crate::blob::frame::{Form, Frame};
-use crate::blob::{ALIGN, ENTRY_LEN, HEADER_LEN, MAGIC, SPATIAL, VERSION, crc32};
 use crate::error::{BlobError, Error, ModelError};
 use crate::numeric::math::Real;
 use crate::numeric::rng::Rng;
@@ -269,40 +270,9 @@ fn blob(d: usize, h: usize, length: u32, encoding: u8) -> Vec<u64> {
     let scale = if encoding == 0 { 0.0 } else { scale as f32 };
     let room = [1u32, 0.03f32.to_bits(), 2.0f32.to_bits(), 1e-4f32.to_bits(), scale.to_bits(), 0];
     let room: Vec<u8> = room.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let sections = [(b"ROOM", room), (b"SPAT", records), (b"fram", frame.bytes().to_vec())];
-    let mut bytes = vec![0u8; HEADER_LEN];
-    bytes[..4].copy_from_slice(&MAGIC);
-    bytes[4..6].copy_from_slice(&VERSION.to_le_bytes());
-    (bytes[16], bytes[17]) = (SPATIAL, encoding);
-    (bytes[24], bytes[28], bytes[40]) = (d as u8, h as u8, sections.len() as u8);
-    let mut offset = HEADER_LEN + ENTRY_LEN * sections.len();
-    for (tag, content) in &sections {
-        bytes.extend(*tag);
-        bytes.extend((offset as u32).to_le_bytes());
-        bytes.extend((content.len() as u32).to_le_bytes());
-        bytes.extend([0; 4]);
-        offset += content.len().next_multiple_of(ALIGN);
-    }
-    for (_, content) in &sections {
-        bytes.extend(content);
-        bytes.resize(bytes.len().next_multiple_of(ALIGN), 0);
-    }
-    let len = (bytes.len() as u32).to_le_bytes();
-    bytes[8..12].copy_from_slice(&len);
-    sealed(bytes)
-}
-
-/// With its checksum, as words.
-fn sealed(mut bytes: Vec<u8>) -> Vec<u64> {
-    let crc = crc32(&bytes[16..]).to_le_bytes();
-    bytes[12..16].copy_from_slice(&crc);
-    bytes.chunks_exact(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap())).collect()
-}
-
-#[allow(unsafe_code)]
-fn bytes(words: &[u64]) -> &[u8] {
-    // SAFETY: words are as many bytes, of any value, and targets are little-endian.
-    unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), 8 * words.len()) }
+    let sections: [(&[u8; 4], _); 3] =
+        [(b"ROOM", room), (b"SPAT", records), (b"fram", frame.bytes().to_vec())];
+    assemble([SPATIAL, encoding], d, h, &sections)
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::bands::Band;
 use super::distance::QUAD;
 use crate::blob::SPECTRAL;
 use crate::blob::bytes::u32_at;
-use crate::blob::framed::{Framed, Head, Numbers, is_of, range};
+use crate::blob::framed::{Framed, Head, Numbers, frame_accessors, is_of, range};
 use crate::blob::groups::Groups;
 use crate::error::{BlobError, ModelError};
 use crate::math::Real;
@@ -320,21 +320,6 @@ impl<'a> SpectralModel<'a> {
         self.gains
     }
 
-    /// L, samples of a frame.
-    pub fn length(&self) -> usize {
-        self.framed.length
-    }
-
-    /// K, samples from one frame to the next.
-    pub fn hop(&self) -> usize {
-        self.framed.hop
-    }
-
-    /// Bins of a frame, L/2 + 1.
-    pub fn bins(&self) -> usize {
-        self.framed.length / 2 + 1
-    }
-
     /// Bins that have an entry in a row of U each.
     pub fn single(&self) -> usize {
         self.single
@@ -348,11 +333,6 @@ impl<'a> SpectralModel<'a> {
     /// R.
     pub fn successors(&self) -> usize {
         self.successors
-    }
-
-    /// Samples per second, 0 when unknown.
-    pub fn rate(&self) -> u32 {
-        self.framed.rate
     }
 
     /// The floor of amplitudes.
@@ -409,19 +389,6 @@ impl<'a> SpectralModel<'a> {
         }
         found
     }
-
-    /// Names of sources.
-    pub fn groups(&self) -> Groups<'a> {
-        self.groups
-    }
-
-    /// Where the model came from.
-    pub fn provenance(&self) -> &'a str {
-        self.framed.provenance
-    }
-
-    /// Length in bytes.
-    pub fn byte_len(&self) -> usize {
-        self.framed.byte_len
-    }
 }
+
+frame_accessors!(SpectralModel);

@@ -4,12 +4,16 @@
 extern crate std;
 use super::filter::{Frame as FilterFrame, PICKS, Pick, Scratch};
 use super::*;
+use crate::blob::SPECTRAL;
+use crate::blob::assemble::{assemble, bytes, sealed};
 use crate::blob::frame::{Form, Frame};
-use crate::blob::{ALIGN, ENTRY_LEN, HEADER_LEN, MAGIC, SPECTRAL, VERSION, crc32};
 use crate::error::{BlobError, Error};
 use crate::numeric::rng::Rng;
 use std::vec;
 use std::vec::Vec;
+
+mod definition;
+use definition::definition;
 
 /// A model of random spectra.
 #[derive(Clone)]
@@ -125,54 +129,12 @@ impl Random {
     fn blob(&self) -> Vec<u64> {
         let encoding = if self.scale == 0.0 { 0 } else { 2 };
         let latents: usize = self.latents.iter().sum();
-        assemble(encoding, self.dims, latents, &self.sections())
+        assemble([SPECTRAL, encoding], self.dims, latents, &self.sections())
     }
-}
 
-/// Bytes of a blob on the boundary that it needs.
-fn assemble(encoding: u8, dims: usize, latents: usize, sections: &[(&[u8; 4], Vec<u8>)]) -> Vec<u64> {
-    let mut blob = Vec::new();
-    blob.extend(MAGIC);
-    blob.extend(VERSION.to_le_bytes());
-    blob.extend([0; 10]);
-    blob.extend([SPECTRAL, encoding, 0, 0, 0, 0, 0, 0]);
-    blob.extend((dims as u32).to_le_bytes());
-    blob.extend((latents as u32).to_le_bytes());
-    blob.extend([0; 8]);
-    blob.extend((sections.len() as u32).to_le_bytes());
-    blob.extend([0; 4]);
-    let mut offset = HEADER_LEN + ENTRY_LEN * sections.len();
-    for (tag, content) in sections {
-        blob.extend(*tag);
-        blob.extend((offset as u32).to_le_bytes());
-        blob.extend((content.len() as u32).to_le_bytes());
-        blob.extend([0; 4]);
-        offset += content.len().next_multiple_of(ALIGN);
+    fn model(&self) -> SpectralModel<'static> {
+        SpectralModel::parse(bytes(self.blob().leak())).unwrap()
     }
-    for (_, content) in sections {
-        blob.extend(content);
-        blob.resize(blob.len().next_multiple_of(ALIGN), 0);
-    }
-    sealed(blob)
-}
-
-/// With its length and checksum.
-fn sealed(mut blob: Vec<u8>) -> Vec<u64> {
-    let len = (blob.len() as u32).to_le_bytes();
-    blob[8..12].copy_from_slice(&len);
-    let crc = crc32(&blob[16..]).to_le_bytes();
-    blob[12..16].copy_from_slice(&crc);
-    blob.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
-}
-
-fn bytes(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-#[allow(unsafe_code)]
-fn view(words: &[u64]) -> &[u8] {
-    // SAFETY: words are bytes, eight each, on a boundary that is more than enough.
-    unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), 8 * words.len()) }
 }
 
 /// Noise whose level and colour change.
@@ -190,10 +152,13 @@ fn sound(len: usize, seed: u64) -> Vec<f32> {
         .collect()
 }
 
+/// A stream at its beginning.
+fn started(model: SpectralModel<'_>) -> SpectralStream<'_> {
+    SpectralStream::new(model, vec![0.0; SpectralStream::memory_len(&model)].leak()).unwrap()
+}
+
 fn run(model: SpectralModel<'_>, input: &[f32], block: usize) -> Vec<f32> {
-    let mut memory = vec![0.0; SpectralStream::memory_len(&model)];
-    let mut stream = SpectralStream::new(model, &mut memory).unwrap();
-    process(&mut stream, input, block)
+    process(&mut started(model), input, block)
 }
 
 fn process(stream: &mut SpectralStream<'_>, input: &[f32], block: usize) -> Vec<f32> {
@@ -204,178 +169,13 @@ fn process(stream: &mut SpectralStream<'_>, input: &[f32], block: usize) -> Vec<
     output
 }
 
-/// The equations of the module in double precision: all states, sums in whatever order. No group has more latents than are kept, so that
-/// nothing is left out by selection.
-fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
-    use core::f64::consts::TAU;
-    let Random { length: l, hop, dims, single, .. } = *random;
-    let (g, bins, h) = (random.latents.len(), l / 2 + 1, random.prior.len());
-    let firsts: Vec<usize> = (0..g).map(|group| random.latents[..group].iter().sum::<usize>()).collect();
-    let (floor, p) = (f64::from(FLOOR), f64::from(POWER));
-    let w = |latent: usize, d: usize| match random.scale {
-        0.0 => f64::from(random.rows[latent * dims + d]),
-        scale => f64::from(scale) * f64::from(libm::roundf(random.rows[latent * dims + d] / scale)),
-    };
-    let states: Vec<Vec<usize>> = (0..random.latents.iter().product::<usize>())
-        .map(|mut number| {
-            let digit = |&k: &usize| {
-                let digit = number % k;
-                number /= k;
-                digit
-            };
-            random.latents.iter().map(digit).collect()
-        })
-        .collect();
-    let filters = random.gains.len() / g;
-    let mut posteriors: Vec<Vec<f64>> = vec![random.prior.iter().map(|&p| f64::from(p)).collect(); filters];
-    let mut evidences = vec![0.0; filters];
-    let (mut level, mut frames) = (0.5 * g as f64, 4.0 * l as f64 / hop as f64);
-    let window = |n: usize| 0.5 - 0.5 * libm::cos(TAU * n as f64 / l as f64);
-    let mut out = vec![vec![0.0; input.len() + l]; g];
-    let sample = |t: isize| usize::try_from(t).map_or(0.0, |t| f64::from(input[t]));
-    for end in (hop..=input.len()).step_by(hop) {
-        let start = end as isize - l as isize;
-        let mut spectrum = vec![[0.0; 2]; bins];
-        for (f, x) in spectrum.iter_mut().enumerate() {
-            for n in 0..l {
-                let angle = TAU * ((f * n) % l) as f64 / l as f64;
-                let value = window(n) * sample(start + n as isize);
-                x[0] += value * libm::cos(angle);
-                x[1] -= value * libm::sin(angle);
-            }
-        }
-        let power =
-            (end - hop..end).map(|t| sample(t as isize) * sample(t as isize)).sum::<f64>() / hop as f64;
-        frames = (frames + 1.0).min(125.0 * l as f64 / hop as f64);
-        level += (power - level) / (frames * if power < 1e-3 * level { 16.0 } else { 1.0 });
-        let a2: Vec<f64> = spectrum
-            .iter()
-            .map(|[re, im]| (re * re + im * im) * (20.0 / l as f64) * (20.0 / l as f64) * g as f64 / level)
-            .collect();
-        let v: Vec<f64> = random
-            .bands()
-            .iter()
-            .map(|band| {
-                let [lo, rise, hi, fall] = band.map(f64::from);
-                let weight = |f: usize| ((f as f64 - lo) * rise).min((hi - f as f64) * fall).max(0.0);
-                let energy: f64 = (0..bins).map(|f| weight(f) * a2[f]).sum();
-                libm::pow(libm::sqrt(energy).max(floor), p)
-            })
-            .collect();
-        let mut masks = Vec::new();
-        for filter in 0..filters {
-            let gain = |group: usize| f64::from(random.gains[filter * g + group]);
-            let q = &mut posteriors[filter];
-            let mut expected: Vec<f64> = random.prior.iter().map(|&p| 0.5 * f64::from(p)).collect();
-            for group in 0..g {
-                for i in firsts[group]..firsts[group] + random.latents[group] {
-                    let row = &random.next[2 * i * random.successors..][..2 * random.successors];
-                    let mut left = 1.0;
-                    for pair in row.chunks(2) {
-                        let probability = f64::from(pair[1]) / 255.0;
-                        expected[firsts[group] + usize::from(pair[0])] += 0.5 * q[i] * probability;
-                        left -= probability;
-                    }
-                    for k in firsts[group]..firsts[group] + random.latents[group] {
-                        expected[k] += 0.5 * q[i] * left * f64::from(random.prior[k]);
-                    }
-                }
-            }
-            let scores: Vec<f64> = states
-                .iter()
-                .map(|state| {
-                    let mut score = 0.0;
-                    // In bytes all is rounded, in the unit of the last group.
-                    let unit = libm::pow(gain(g - 1), p) * f64::from(random.scale);
-                    let round = |x: f64| match random.scale > 0.0 {
-                        true => unit * libm::floor(x / unit + 0.5).min(255.0),
-                        false => x,
-                    };
-                    for d in 0..dims {
-                        let level =
-                            |group: usize| libm::pow(gain(group), p) * w(firsts[group] + state[group], d);
-                        let others = (0..g - 1).map(level).fold(libm::pow(floor, p), f64::max);
-                        let loudest = match random.scale > 0.0 {
-                            true => (0..g - 1)
-                                .map(|group| {
-                                    let ratio =
-                                        libm::floor(4096.0 * libm::pow(gain(group) / gain(g - 1), p) + 0.5);
-                                    let code = w(firsts[group] + state[group], d) / f64::from(random.scale);
-                                    unit * libm::floor((libm::round(code) * ratio + 2048.0) / 4096.0)
-                                        .min(255.0)
-                                })
-                                .fold(round(libm::pow(floor, p)), f64::max),
-                            false => others,
-                        };
-                        let off = round(v[d]) - loudest.max(level(g - 1));
-                        score -= off * off / (2.0 * f64::from(SIGMA) * f64::from(SIGMA));
-                    }
-                    score + (0..g).map(|group| libm::log(expected[firsts[group] + state[group]])).sum::<f64>()
-                })
-                .collect();
-            let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let total: f64 = scores.iter().map(|score| libm::exp(score - most)).sum();
-            evidences[filter] = 0.98 * evidences[filter] + 0.3 * (most + libm::log(total));
-            let weights: Vec<f64> = scores.iter().map(|score| libm::exp(score - most) / total).collect();
-            *q = vec![0.0; h];
-            for (state, weight) in states.iter().zip(&weights) {
-                (0..g).for_each(|group| q[firsts[group] + state[group]] += weight);
-            }
-            // The most probable states.
-            let mut order: Vec<usize> = (0..states.len()).collect();
-            order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
-            let top = &order[..order.len().min(PICKS)];
-            let sum: f64 = top.iter().map(|&s| weights[s]).sum();
-            let mut mask = vec![vec![0.0; bins]; g];
-            for &s in top {
-                for f in 0..bins {
-                    let m = if f < single { f } else { single + (f - single) / 2 };
-                    let u = |group: usize| {
-                        let row = (firsts[group] + states[s][group]) * mask_len(bins, single);
-                        let code = f64::from(random.masks[row + m]);
-                        gain(group) * gain(group) * MASK_BASE * libm::pow(10.0, MASK_STEP * code)
-                    };
-                    let all: f64 = (0..g).map(u).sum();
-                    (0..g).for_each(|group| mask[group][f] += weights[s] / sum * u(group) / all);
-                }
-            }
-            masks.push(mask);
-        }
-        let most = evidences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mut weights: Vec<f64> = evidences.iter().map(|e| libm::exp(e - most)).collect();
-        weights.iter_mut().for_each(|w| *w = if *w > 1e-3 { *w } else { 0.0 });
-        let total: f64 = weights.iter().sum();
-        for group in 0..g {
-            for n in 0..l {
-                let mut x = 0.0;
-                for f in 0..bins {
-                    let mask: f64 = masks
-                        .iter()
-                        .zip(&weights)
-                        .map(|(mask, weight)| weight / total * mask[group][f])
-                        .sum();
-                    let angle = TAU * ((f * n) % l) as f64 / l as f64;
-                    let twice = if f == 0 || f == l / 2 { 1.0 } else { 2.0 };
-                    let [re, im] = spectrum[f];
-                    x += twice * mask * (re * libm::cos(angle) - im * libm::sin(angle)) / l as f64;
-                }
-                // Output t is the sample of L - 1 before it.
-                let weight = window(n) * 8.0 * hop as f64 / (3.0 * l as f64);
-                out[group][end - 1 + n] += weight * x;
-            }
-        }
-    }
-    out
-}
-
 #[test]
 fn as_defined() {
     for (latents, scale, seed) in
         [(&[5, 7][..], 0.0, 1), (&[8, 3], 0.01, 2), (&[3, 5, 4], 0.0, 3), (&[2, 3, 3, 2], 0.008, 4)]
     {
         let random = Random { scale, ..Random::new(latents, 12, seed) };
-        let words = random.blob();
-        let model = SpectralModel::parse(view(&words)).unwrap();
+        let model = random.model();
         assert_eq!((model.count(), model.filters(), model.is_integer()), (latents.len(), 3, scale > 0.0));
         let input = sound(1500, seed);
         let (found, expected) = (run(model, &input, 100), definition(&random, &input));
@@ -398,8 +198,7 @@ fn as_defined() {
 #[test]
 fn selection_finds_the_best() {
     let random = Random { gains: vec![1.0, 1.0], ..Random::new(&[60, 40], 32, 5) };
-    let words = random.blob();
-    let model = SpectralModel::parse(view(&words)).unwrap();
+    let model = random.model();
     let mut rng = Rng::new(6);
     let mut memory = vec![0.0; Scratch::len(&model)];
     let mut scratch = Scratch::cut(&mut memory, &model).unwrap();
@@ -444,15 +243,13 @@ fn selection_finds_the_best() {
 fn lengths_of_blocks_do_not_matter() {
     for (latents, hop) in [(&[20, 12][..], 16), (&[9, 5], 32), (&[4, 6, 9], 8), (&[7], 16)] {
         let random = Random { hop, ..Random::new(latents, 12, 7) };
-        let words = random.blob();
-        let model = SpectralModel::parse(view(&words)).unwrap();
+        let model = random.model();
         let input = sound(2000, 8);
         let whole = run(model, &input, 2000);
         for block in [1, 7, 16, 31, 1000] {
             assert_eq!(run(model, &input, block), whole, "{latents:?} {block}");
         }
-        let mut memory = vec![0.0; SpectralStream::memory_len(&model)];
-        let mut stream = SpectralStream::new(model, &mut memory).unwrap();
+        let mut stream = started(model);
         process(&mut stream, &input, 100);
         stream.reset();
         assert_eq!(process(&mut stream, &input, 64), whole);
@@ -468,12 +265,10 @@ fn lengths_of_blocks_do_not_matter() {
 #[test]
 fn reduction_is_limited() {
     let random = Random::new(&[10, 10], 12, 9);
-    let words = random.blob();
-    let model = SpectralModel::parse(view(&words)).unwrap();
+    let model = random.model();
     let input = sound(1000, 10);
     let all = run(model, &input, 50);
-    let mut memory = vec![0.0; SpectralStream::memory_len(&model)];
-    let mut stream = SpectralStream::new(model, &mut memory).unwrap();
+    let mut stream = started(model);
     stream.set_reduction(20.0);
     stream.reset();
     let limited = process(&mut stream, &input, 50);
@@ -493,22 +288,19 @@ fn reduction_is_limited() {
 #[test]
 fn any_level_is_followed() {
     let random = Random::new(&[10, 10], 12, 11);
-    let words = random.blob();
-    let model = SpectralModel::parse(view(&words)).unwrap();
+    let model = random.model();
     let input = sound(1000, 12);
-    let started = |scale: f32| {
-        let mut memory = vec![0.0; SpectralStream::memory_len(&model)];
-        let mut stream = SpectralStream::new(model, &mut memory).unwrap();
+    let scaled = |scale: f32| {
+        let mut stream = started(model);
         stream.set_level(scale * scale);
         let scaled: Vec<f32> = input.iter().map(|x| x * scale).collect();
         process(&mut stream, &scaled, 50)
     };
     // Powers of two change no digit.
-    let (plain, quiet) = (started(1.0), started(1.0 / 1024.0));
+    let (plain, quiet) = (scaled(1.0), scaled(1.0 / 1024.0));
     assert!(plain.iter().zip(&quiet).all(|(x, y)| *x == y * 1024.0));
     // What makes no sense changes nothing.
-    let mut memory = vec![0.0; SpectralStream::memory_len(&model)];
-    let mut stream = SpectralStream::new(model, &mut memory).unwrap();
+    let mut stream = started(model);
     [f32::NAN, -1.0, 0.0, f32::INFINITY].iter().for_each(|&power| stream.set_level(power));
     assert_eq!(process(&mut stream, &input, 50), run(model, &input, 50));
 }
@@ -516,11 +308,9 @@ fn any_level_is_followed() {
 #[test]
 fn silence_and_excess() {
     let random = Random::new(&[10, 10], 12, 13);
-    let words = random.blob();
-    let model = SpectralModel::parse(view(&words)).unwrap();
+    let model = random.model();
     assert!(run(model, &[0.0; 3000], 64).iter().all(|&x| x == 0.0));
-    let mut memory = vec![0.0; SpectralStream::memory_len(&model)];
-    let mut stream = SpectralStream::new(model, &mut memory).unwrap();
+    let mut stream = started(model);
     let mut out = [0.0; 128];
     assert_eq!(stream.process(&[f32::NAN; 64], &mut out), Err(Error::SampleNotFinite { index: 0 }));
     assert_eq!(stream.process(&[3e38; 64], &mut out), Err(Error::OutOfRange));
@@ -532,7 +322,7 @@ fn silence_and_excess() {
     }
     assert_eq!(stream.process(&[0.1; 64], &mut out), Ok(()));
     let short = SpectralStream::memory_len(&model) - 1;
-    let refused = SpectralStream::new(model, &mut memory[..short]).map(|_| ());
+    let refused = SpectralStream::new(model, &mut vec![0.0; short]).map(|_| ());
     assert_eq!(refused, Err(Error::Memory { needed: short + 1, found: short }));
 }
 
@@ -540,11 +330,11 @@ fn silence_and_excess() {
 fn hostile_bytes_end_at_the_border() {
     let random = Random { scale: 0.01, ..Random::new(&[4, 3], 8, 15) };
     let words = random.blob();
-    let sound_bytes = bytes(&words);
+    let sound_bytes = bytes(&words).to_vec();
     assert!(SpectralModel::is_one(&sound_bytes));
-    assert_eq!(crate::Blob::parse(view(&words)).err(), Some(BlobError::StreamOnly));
+    assert_eq!(crate::Blob::parse(bytes(&words)).err(), Some(BlobError::StreamOnly));
     for len in (0..sound_bytes.len()).step_by(8) {
-        assert!(SpectralModel::parse(view(&words[..len / 8])).is_err());
+        assert!(SpectralModel::parse(bytes(&words[..len / 8])).is_err());
     }
     // Any byte changed, with a checksum that fits: refused, or a model that runs.
     let input = sound(200, 16);
@@ -554,11 +344,10 @@ fn hostile_bytes_end_at_the_border() {
             let mut changed = sound_bytes.clone();
             changed[at] = value;
             let words = sealed(changed);
-            match SpectralModel::parse(view(&words)) {
+            match SpectralModel::parse(bytes(&words)) {
                 Err(_) => refused += 1,
                 Ok(model) => {
-                    let mut memory = vec![0.0; SpectralStream::memory_len(&model)];
-                    let mut stream = SpectralStream::new(model, &mut memory).unwrap();
+                    let mut stream = started(model);
                     let mut out = vec![0.0; input.len() * stream.groups()];
                     let _ = stream.process(&input, &mut out);
                     assert!(out.iter().all(|x| x.is_finite()), "{at} {value}");
@@ -573,8 +362,8 @@ fn hostile_bytes_end_at_the_border() {
     for left_out in 0..sections.len() {
         let mut fewer = sections.clone();
         fewer.remove(left_out);
-        let words = assemble(2, 8, 7, &fewer);
-        let error = SpectralModel::parse(view(&words)).err();
+        let words = assemble([SPECTRAL, 2], 8, 7, &fewer);
+        let error = SpectralModel::parse(bytes(&words)).err();
         assert!(matches!(error, Some(BlobError::MissingSection { .. })), "{left_out}: {error:?}");
     }
 }
