@@ -128,7 +128,7 @@ pub enum Selection<'a, T> {
     /// ln of the most that states with h on can reach, -1/2 sum_d max(W_dh - y_d, 0)^2 / sigma_d^2: where W >= 0 the
     /// other latents only add to what h alone has too much. Noise shared or diagonal.
     Bound,
-    /// M_h . y with a matrix learned beside the model [004 ch. 4, linear kernel]. Any kind.
+    /// M_h . y with a matrix learned beside the model [004 ch. 4, linear kernel]. Any kind; with adaptive states the first candidates.
     Learned {
         /// M in the layout of a dictionary of floats.
         weights: &'a [T],

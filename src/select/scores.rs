@@ -27,14 +27,17 @@ pub(crate) fn score<T: Real>(model: &Model<'_, T>, sample: &[T], projection: &[T
             }
         }
         Selection::Bound if BOUND => bound(model, sample, scores),
-        Selection::Learned { weights } => {
-            Count::Floats.add(sample.len() * scores.len().next_multiple_of(PANEL));
-            Count::Panels.add(scores.len().div_ceil(PANEL));
-            project(weights, sample, scores);
-        }
+        Selection::Learned { weights } => learned(weights, sample, scores),
         // The singletons'; the model's checks let no other come here.
         _ => singleton_scores(model, sample, projection, scores),
     }
+}
+
+/// M_h . y of all latents.
+pub(crate) fn learned<T: Real>(weights: &[T], sample: &[T], scores: &mut [T]) {
+    Count::Floats.add(sample.len() * scores.len().next_multiple_of(PANEL));
+    Count::Panels.add(scores.len().div_ceil(PANEL));
+    project(weights, sample, scores);
 }
 
 /// ln p(y | only h on) - ln p(y | nothing on) of all latents [000 eq. 25].

@@ -8,15 +8,19 @@
 //! D H multiply-adds, in at most [`ROUNDS`] rounds. Gains of latents that are no candidates take g as G_hh, as if the
 //! latents that are on left all of it: they order candidates, which the tableau then knows exactly. Where there are no more
 //! latents than candidates, all are, and the tableau alone is climbed.
+//!
+//! With learned scores ([`Selection::Learned`]) the first candidates are the latents of the best scores instead, D H multiply-adds more: a regression
+//! sees what latents explain together, gains see each alone.
 
 use super::tableau::{Tableau, ones};
 use crate::counts::Count;
 use crate::kinds::{Family, mca};
-use crate::model::{Shape, with_column};
+use crate::model::{Selection, Shape, with_column};
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, copy, set, span, span_mut, triangle};
 use crate::project::project;
 use crate::select::rise;
+use crate::select::scores::learned;
 
 /// Latents that become candidates in a round, and rounds without G.
 pub(crate) const PER_ROUND: usize = 4;
@@ -48,14 +52,22 @@ pub(crate) fn refer<T: Real>(tableau: &mut Tableau<'_, T>, mut scratch: Scratch<
     if let Some(seen) = scratch.seen.get_mut(..scratch.projection.len()) {
         seen.copy_from_slice(scratch.projection);
     }
-    let mut found = evaluate(tableau, &mut scratch);
-    for _ in 0..rounds {
+    let is_learned = matches!(model.selection, Selection::Learned { .. });
+    let mut found = match model.selection {
+        Selection::Learned { weights } => {
+            learned(weights, tableau.sample, scratch.gains);
+            rank(tableau, &mut scratch, PER_ROUND)
+        }
+        _ => evaluate(tableau, &mut scratch),
+    };
+    for round in 0..rounds {
         let (before, room) = (tableau.on, selected.saturating_sub(tableau.len() + 1));
         if !append_best(tableau, &mut scratch, found.min(room)) {
             break;
         }
         tableau.climb(max_active);
-        if tableau.on == before {
+        // Learned scores may name latents none of which gains.
+        if tableau.on == before && (round > 0 || !is_learned) {
             break;
         }
         look_again(tableau, &mut scratch);
@@ -64,14 +76,20 @@ pub(crate) fn refer<T: Real>(tableau: &mut Tableau<'_, T>, mut scratch: Scratch<
     let beside = selected.saturating_sub(max_active).max(1);
     let off = tableau.len() - tableau.count;
     let room = selected.saturating_sub(tableau.len()).min(beside.saturating_sub(off));
+    found = rank(tableau, &mut scratch, room);
+    append_best(tableau, &mut scratch, found);
+    tableau.climb(max_active);
+}
+
+/// Ranks the latents that gain most, whatever it is; how many there are.
+fn rank<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, T>, room: usize) -> usize {
+    let room = tableau.column.len().min(room);
     let mut ranking = Ranking::new(span_mut(tableau.column, 0, room), scratch.best, T::IMPOSSIBLE);
-    Count::Ranked.add(latents);
+    Count::Ranked.add(scratch.gains.len());
     for (h, &gain) in (0..).zip(&*scratch.gains) {
         ranking.offer(h, gain);
     }
-    found = ranking.found();
-    append_best(tableau, &mut scratch, found);
-    tableau.climb(max_active);
+    ranking.found()
 }
 
 /// The first of the ranked latents become candidates. Returns whether there are any.
