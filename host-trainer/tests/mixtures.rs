@@ -6,7 +6,8 @@ use spikelet_trainer::gmm::{Covariances, Mixture, Select, Settings, fit};
 use spikelet_trainer::gp::KernelName;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName};
-use spikelet_trainer::train::{Points, e_step};
+use spikelet_trainer::train::settings::{Engine, NoiseForm};
+use spikelet_trainer::train::{Next, Points, Settings as TrainSettings, State, e_step};
 
 const EXACT: Settings = Settings { select: Select::All, iterations: 60, floor: 1e-12, seed: 1 };
 
@@ -108,6 +109,51 @@ fn the_wrong_kernel_fails_where_the_right_one_works() {
     // From the solution [004 fig. 4.3]: one kernel stays there although it keeps one component a point, the other does not.
     assert!(rbf > exact - 0.01, "exact {exact}, RBF {rbf}, linear {linear}");
     assert!(linear < rbf - 0.1, "exact {exact}, RBF {rbf}, linear {linear}");
+}
+
+/// Three of 40 components a point, found near those it kept last: the free energy never falls, and hardly anything is lost against looking at all; the bits do not depend
+/// on the number of threads.
+#[test]
+fn components_near_the_last_ones_are_enough() {
+    let mut rng = Rng::new(11);
+    let means: Vec<[f64; 2]> = (0..40).map(|_| [(); 2].map(|()| 4.0 * rng.normal::<f64>())).collect();
+    let values = clusters(&means, 1200, 4);
+    for noise in [NoiseForm::Components, NoiseForm::Full] {
+        let settings = TrainSettings {
+            engine: Engine::Truncated,
+            selected: 3,
+            singletons: false,
+            noise,
+            iterations: 30,
+            ..TrainSettings::new(ModelKind::Gmm, 40)
+        };
+        let run = |settings: &TrainSettings, threads: usize| {
+            let mut points = Points::new(values.clone(), 2);
+            let mut state = State::new(settings.clone(), &mut points).unwrap();
+            assert!(state.run(&mut points, threads, |_| Ok(Next::Continue)).unwrap());
+            state
+        };
+        let few = run(&settings, 1);
+        let history: Vec<f64> = few.current.history.iter().map(|step| step.free_energy).collect();
+        assert!(history.windows(2).all(|pair| pair[1] >= pair[0] - 1e-7), "{noise:?}: {history:?}");
+        assert!(few.current.kept.len() == 3 * 1200);
+        assert!(
+            few == {
+                let mut other = run(&settings, 3);
+                other
+                    .current
+                    .history
+                    .iter_mut()
+                    .zip(&few.current.history)
+                    .for_each(|(a, b)| a.seconds = b.seconds);
+                other
+            }
+        );
+        let all = run(&TrainSettings { selected: 40, singletons: true, ..settings }, 1);
+        let [last, best] =
+            [&few, &all].map(|state| state.current.history.last().unwrap().free_energy / 1200.0);
+        assert!(last > best - 0.03, "{noise:?}: {last} {best}");
+    }
 }
 
 /// Chunks of points by matrix products, against the core point by point: all components, and the best three of six.

@@ -59,6 +59,8 @@ pub struct Task<'a> {
     pub least_evidence: f64,
     /// The latents of every point, where the model's own scores do not choose them.
     pub sets: Option<Sets<'a>>,
+    /// The components that every point of a mixture kept last, from which a search for those it keeps now begins.
+    pub around: Option<Sets<'a>>,
     /// Whether the points that are explained worst are told.
     pub names_worst: bool,
 }
@@ -78,7 +80,17 @@ impl<'a> Task<'a> {
     pub fn new(parameters: &'a Parameters, options: &'a Options) -> Self {
         let engine = Engine::of_kind(parameters.kind.kind());
         let least_evidence = f64::NEG_INFINITY;
-        Self { parameters, options, engine, temperature: 1.0, least_evidence, sets: None, names_worst: false }
+        let (sets, around) = (None, None);
+        Self {
+            parameters,
+            options,
+            engine,
+            temperature: 1.0,
+            least_evidence,
+            sets,
+            around,
+            names_worst: false,
+        }
     }
 
     /// Statistics of the points, and the points of every chunk that are explained worst, where these are wanted.
@@ -113,6 +125,24 @@ impl<'a> Task<'a> {
             }
             Precision::F32 => {
                 self.run_in::<f32>(points, threads, wanted)?.finish_with_activities(self.parameters, count)
+            }
+        })
+    }
+
+    /// Statistics of the points of a mixture of which each keeps C' components, and these. (N x C')
+    pub fn run_with_kept(
+        &self,
+        points: &mut Points,
+        threads: usize,
+        precision: Precision,
+    ) -> Result<(Statistics, Vec<u16>)> {
+        let count = points.len();
+        Ok(match precision {
+            Precision::F64 => {
+                self.run_in::<f64>(points, threads, Wanted::Kept)?.finish_with_kept(self, count)
+            }
+            Precision::F32 => {
+                self.run_in::<f32>(points, threads, Wanted::Kept)?.finish_with_kept(self, count)
             }
         })
     }
@@ -245,6 +275,18 @@ impl<T: Scalar> Lanes<T> {
 
     fn evidences(self) -> Vec<Vec<f64>> {
         self.into_own().map(|lane| lane.evidences).collect()
+    }
+
+    fn finish_with_kept(mut self, task: &Task<'_>, points: usize) -> (Statistics, Vec<u16>) {
+        let each = task.options.selected;
+        let mut all = vec![0; points * each];
+        for lane in &mut self.own {
+            let lane = lane.get_mut().unwrap_or_else(PoisonError::into_inner);
+            for (first, kept) in &lane.kept {
+                all[first * each..][..kept.len()].copy_from_slice(kept);
+            }
+        }
+        (self.finish(task.parameters, false).0, all)
     }
 
     fn finish_with_activities(mut self, parameters: &Parameters, points: usize) -> (Statistics, Vec<f64>) {

@@ -5,7 +5,7 @@
 //! in the same bits as one that was never interrupted.
 
 use super::choose::{Candidate, Prefer, choose};
-use super::e_step::{Poor, Task};
+use super::e_step::{Poor, Sets, Task};
 use super::ending::{Best, is_stale, margin, still_climbs};
 use super::factored;
 use super::gp_select::Selector;
@@ -81,6 +81,9 @@ pub struct Start {
     /// Posterior means of all points, from which the factored E-step goes on. (N x H)
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub means: Vec<f64>,
+    /// Components that every point of a mixture kept last, from which the next E-step goes on, where it keeps some of all. (N x C')
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<u16>,
     /// What learned selection goes on from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<Selector>,
@@ -337,6 +340,14 @@ impl State {
                     let selector = now.selector.get_or_insert_with(begin);
                     selector.e_step(settings, &now.parameters, &how, place, points, threads)?
                 }
+                // The last E-step looks at all components.
+                _ if settings.keeps_some_components() && temperature == 1.0 && kept == 1.0 && !ends => {
+                    let around = Some(Sets { latents: &now.kept, each: settings.selected });
+                    let task = Task { engine, around, ..Task::new(&now.parameters, &how.options) };
+                    let (statistics, found) = task.run_with_kept(points, threads, settings.precision)?;
+                    now.kept = found;
+                    statistics
+                }
                 _ => e_step(settings, &now.parameters, &how, points, threads)?.0,
             };
             push(&mut now.history, statistics.free_energy);
@@ -492,6 +503,7 @@ fn begin(mut parameters: Parameters, data: &Data, number: usize, anneals: bool) 
         is_whole: false,
         sums: None,
         means: Vec::new(),
+        kept: Vec::new(),
         selector: None,
         merit: None,
         finished: false,

@@ -272,6 +272,12 @@ impl Settings {
         self.engine == Engine::Truncated && self.states == StatesForm::Adaptive
     }
 
+    /// Whether a point of a mixture keeps some of its components, and the model's own scores choose them.
+    pub fn keeps_some_components(&self) -> bool {
+        let is_part = !self.singletons && self.selected < self.latents;
+        self.model.kind().is_mixture() && is_part && self.gp.is_none() && self.batch == 0
+    }
+
     /// How the core runs the E-step.
     pub fn options(&self) -> Options {
         Options {

@@ -24,6 +24,7 @@ pub(super) fn check(settings: &Settings, cluster: &Cluster) -> Result<()> {
     match settings.engine {
         Engine::Factored => refuse(cluster, "--engine factored"),
         _ if settings.gp.is_some() => refuse(cluster, "--selection gp"),
+        _ if settings.keeps_some_components() => refuse(cluster, "--selected"),
         _ => Ok(()),
     }
 }

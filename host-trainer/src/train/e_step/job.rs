@@ -24,6 +24,8 @@ pub(super) enum Wanted {
     Statistics,
     /// Statistics, and `<s>` of every point.
     Activities,
+    /// Statistics, and which components of a mixture every point keeps.
+    Kept,
     Evidences,
 }
 
@@ -44,6 +46,7 @@ pub(super) struct Job<'a, T> {
     pub engine: Engine,
     pub least_evidence: f64,
     pub sets: Option<Sets<'a>>,
+    pub around: Option<Sets<'a>>,
     pub names_worst: bool,
     pub prepared: Prepared<T>,
     /// W in panels.
@@ -55,13 +58,15 @@ pub(super) struct Job<'a, T> {
 
 impl<'a, T: Scalar> Job<'a, T> {
     pub fn new(task: &Task<'a>, wanted: Wanted) -> Result<Self> {
-        let Task { parameters, options, engine, temperature, least_evidence, sets, names_worst } = *task;
+        let Task { parameters, options, engine, temperature, least_evidence, sets, around, names_worst } =
+            *task;
         Ok(Self {
             parameters,
             wanted,
             engine,
             least_evidence,
             sets,
+            around,
             names_worst,
             prepared: Prepared::tempered(parameters, options, temperature)?,
             dictionary: pack(&parameters.dictionary, parameters.dims, parameters.latents),
@@ -74,6 +79,7 @@ impl<'a, T: Scalar> Job<'a, T> {
                         Some(Mixture::new(
                             parameters,
                             if options.singletons { all } else { options.selected },
+                            around,
                         )?)
                     }
                     _ => None,

@@ -40,6 +40,8 @@ pub(super) struct Lane {
     pub evidences: Vec<f64>,
     /// The number of the first point of every chunk, and `<s>` of its points, where these are wanted. (points x H)
     pub activities: Vec<(usize, Vec<f64>)>,
+    /// The same of the components that points keep. (points x C')
+    pub kept: Vec<(usize, Vec<u16>)>,
     /// `sum <x> y^T`, or what models have in its place; grows by whole rows. (H x D)
     pub cross: Shares,
 }
@@ -68,7 +70,8 @@ impl Lane {
         let mut sums = Statistics::new(parameters);
         // Summed by rows of the other way round until the end.
         let cross = Shares { seen: take(&mut sums.cross), share: take(&mut sums.share) };
-        Self { sums, poor: Vec::new(), evidences: Vec::new(), activities: Vec::new(), cross }
+        let (activities, kept) = (Vec::new(), Vec::new());
+        Self { sums, poor: Vec::new(), evidences: Vec::new(), activities, kept, cross }
     }
 
     /// Adds a chunk of points, the first of which is number `first`.

@@ -8,13 +8,21 @@
 //! ```
 //!
 //! with m_k = mu_k - c and a_k what does not depend on the point. Only components within [`NEGLIGIBLE`] of the best are looked at further: what is left out of a sum is
-//! below its last bit. Components that are not kept ([`Shape::singletons`](spikelet::model::Shape) off) are those with the smallest log joints, as in the core.
+//! below its last bit. Components that are not kept ([`Shape::singletons`](spikelet::model::Shape) off) are those with the smallest log joints, as in the core; while such a
+//! mixture is learned, [`nearby`] finds the kept ones without looking at all.
 
+mod nearby;
+
+use super::Sets;
 use super::job::{Job, Scalar, Wanted};
 use super::lane::{ADVICE, Desk, Lane, note};
 use crate::linalg::{cholesky_inverse, dot, pack, product};
 use crate::parameters::{NoiseCov, Parameters};
 use crate::{Error, Result};
+use nearby::Nearby;
+
+/// Stands for a component where a point keeps fewer than it may.
+const NONE: u16 = u16::MAX;
 
 /// Nats below the best from which on a component adds nothing: e^-40 is 4e-18.
 const NEGLIGIBLE: f64 = 40.0;
@@ -31,6 +39,8 @@ pub(in super::super) struct Mixture<T> {
     offsets: Vec<f64>,
     /// How many components a point keeps.
     kept: usize,
+    /// Where only components near those that a point kept last are looked at.
+    nearby: Option<Nearby<T>>,
 }
 
 /// Memory for a chunk.
@@ -41,10 +51,15 @@ pub(super) struct Sheet<T> {
     sorted: Vec<T>,
     /// Components of a point that count, and their responsibilities.
     some: Vec<(usize, f64)>,
+    /// Of a search: those that were looked at, with their log joints, and in which search each component was seen last. (C)
+    seen: Vec<(f64, u16)>,
+    searches: Vec<u32>,
+    search: u32,
 }
 
 impl<T: Scalar> Mixture<T> {
-    pub fn new(parameters: &Parameters, kept: usize) -> Result<Self> {
+    /// With a search for the kept components from those of `sets`, unless it is empty.
+    pub fn new(parameters: &Parameters, kept: usize, sets: Option<Sets<'_>>) -> Result<Self> {
         let (d, h) = (parameters.dims, parameters.latents);
         let mu = |i: usize, k: usize| parameters.dictionary[i * h + k];
         let centre: Vec<f64> =
@@ -84,12 +99,17 @@ impl<T: Scalar> Mixture<T> {
             }
         }
         let rows = columns.len() / h;
-        Ok(Self { centre, factor, panels: pack(&columns, rows, h), offsets, kept })
+        let mut mixture =
+            Self { centre, factor, panels: pack(&columns, rows, h), offsets, kept, nearby: None };
+        if sets.is_some_and(|sets| !sets.latents.is_empty()) {
+            mixture.nearby = Some(Nearby::new(&mixture, parameters, &columns));
+        }
+        Ok(mixture)
     }
 
-    /// ln p(y, k) of all points of a chunk and all components, but for what is the same for all components of a point, which is returned. (points x C)
-    fn joints(&self, chunk: &[f64], sheet: &mut Sheet<T>) -> Vec<f64> {
-        let (d, h) = (self.centre.len(), self.offsets.len());
+    /// What the columns are multiplied with, of all points of a chunk, and what all log joints of a point have in common.
+    fn rows(&self, chunk: &[f64], sheet: &mut Sheet<T>) -> Vec<f64> {
+        let d = self.centre.len();
         let n = chunk.len() / d;
         let mut common = vec![0.0; n];
         sheet.rows.clear();
@@ -109,9 +129,14 @@ impl<T: Scalar> Mixture<T> {
                 }
             }
         }
-        sheet.joints.resize(n * h, T::from_f64(0.0));
-        product(&sheet.rows, &self.panels, sheet.rows.len() / n, h, &mut sheet.joints);
         common
+    }
+
+    /// ln p(y, k) of all points of a chunk and all components, less what all components of a point have in common. (points x C)
+    fn joints(&self, points: usize, sheet: &mut Sheet<T>) {
+        let h = self.offsets.len();
+        sheet.joints.resize(points * h, T::from_f64(0.0));
+        product(&sheet.rows, &self.panels, sheet.rows.len() / points, h, &mut sheet.joints);
     }
 
     /// ln p(y) of a point less `common`; its components that count go to `sheet.some`.
@@ -158,12 +183,22 @@ impl Lane {
         first: usize,
     ) -> Result<()> {
         let (d, h) = (job.parameters.dims, job.parameters.latents);
-        let common = mixture.joints(chunk, &mut desk.sheet);
+        let common = mixture.rows(chunk, &mut desk.sheet);
+        if mixture.nearby.is_none() {
+            mixture.joints(common.len(), &mut desk.sheet);
+        }
+        let mut kept = Vec::new();
         let (mut activities, mut dense) = (Vec::new(), vec![T::from_f64(0.0); h]);
         desk.worst.clear();
         desk.counted.clear();
         for (i, (y, common)) in chunk.chunks_exact(d).zip(common).enumerate() {
-            let evidence = common + mixture.infer(i, &mut desk.sheet);
+            let evidence = common
+                + match (&mixture.nearby, job.around) {
+                    (Some(nearby), Some(sets)) => {
+                        nearby.infer(mixture, sets.of(first + i), i, &mut desk.sheet)
+                    }
+                    _ => mixture.infer(i, &mut desk.sheet),
+                };
             if !evidence.is_finite() {
                 let what = "the numbers of a point are so large that its posterior overflows";
                 return Err(Error::input(what, format_args!("point {}", first + i), ADVICE));
@@ -178,6 +213,11 @@ impl Lane {
                     let start = activities.len();
                     activities.resize(start + h, 0.0);
                     some.iter().for_each(|(k, q)| activities[start + k] = *q);
+                }
+                Wanted::Kept => {
+                    let (start, found) = (kept.len(), some.iter().map(|(k, _)| *k as u16));
+                    kept.extend(found);
+                    kept.resize(start + mixture.kept, NONE);
                 }
                 Wanted::Statistics => {}
             }
@@ -204,6 +244,9 @@ impl Lane {
                 some.iter().for_each(|(k, _)| dense[*k] = T::from_f64(0.0));
             }
             desk.counted.extend_from_slice(y);
+        }
+        if job.wanted == Wanted::Kept {
+            self.kept.push((first, kept));
         }
         self.finish_chunk(job, desk, chunk, (first, activities));
         Ok(())
