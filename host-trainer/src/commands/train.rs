@@ -66,7 +66,8 @@ are left out in the last third. Their free energies are those of p(y, s)^(1/T); 
 --engine factored takes latents as independent given the data: fast, and biased towards orthogonal columns. It is there to compare with.
 --selection gp learns which latents to look at from the data and the posteriors of the last iteration, instead of from the
 dictionary: the kernel is fitted every --kernel-every iterations, a tenth of the selected latents is drawn at random. With --kernel linear the learned
-scores are a matrix that the model keeps, and a device selects by it too.
+scores are a matrix that the model keeps, and a device selects by it too. With --states adaptive as well, scores are learned at the end, and searches begin with
+the latents that they name: a little better where many latents of one sign overlap, for D x H multiply-adds a sample.
 
 --model gmm is a Gaussian mixture: exactly one latent, a component, makes a point, and `infer` gives the probability of each. --noise is shared by all
 components, or --noise components: a variance of each dimension in each. All components are looked at, or --selected of them.

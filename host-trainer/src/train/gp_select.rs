@@ -4,6 +4,8 @@
 //! A point keeps the H' - ceil(H' / 10) latents of largest affinity and a few at random, so that no latent is lost for good. In
 //! the first iteration all are drawn at random. Hyperparameters are fitted every T* iterations. States have no latents but the
 //! selected ones on (no singletons): with singletons the model's own score would decide after all.
+//!
+//! A search for states needs no sets; there the last E-step alone is regressed, with a linear kernel, for the scores that searches of the model begin with.
 
 use super::e_step::{Sets, Task};
 use super::points::Points;
@@ -87,6 +89,22 @@ impl Selector {
         Self { sets, kernels: None, scores: Vec::new(), factor: None }
     }
 
+    /// Scores that searches for states begin with, of the last E-step's probabilities (N x H).
+    pub(super) fn of_search(
+        settings: &Settings,
+        activities: &[f64],
+        points: &mut Points,
+    ) -> Result<Option<Self>> {
+        let mut selector = Self { sets: Vec::new(), kernels: None, scores: Vec::new(), factor: None };
+        let mut values = Vec::new();
+        points.read(0, points.len(), &mut values)?;
+        selector.fit(settings, &values, activities, 0)?;
+        if let Some(factor) = &selector.factor {
+            selector.scores = factor.linear_scores(&values, activities, settings.latents);
+        }
+        Ok(Some(selector))
+    }
+
     /// The latents of every point. (N x H')
     pub fn sets(&self) -> &[u16] {
         &self.sets
@@ -140,29 +158,39 @@ impl Selector {
         points: &mut Points,
     ) -> Result<()> {
         let Some(learned) = settings.gp else { return Ok(()) };
-        let (n, d, h) = (points.len(), points.dims(), settings.latents);
-        let is_due = self.kernels.is_none() || iteration.is_multiple_of(learned.every);
+        let (n, h) = (points.len(), settings.latents);
         let mut values = Vec::new();
         points.read(0, n, &mut values)?;
-        if is_due || self.factor.is_none() {
-            if is_due {
-                let power = activities.iter().map(|s| s * s).sum::<f64>() / activities.len() as f64;
-                let begin = || Kernel::new(learned.kernel, &values, d, power);
-                let (first, now) = self.kernels.unwrap_or_else(|| (begin(), begin()));
-                self.kernels = Some((first, fit(now, &first, &values, d, activities, h)));
-            }
-            self.factor =
-                self.kernels.and_then(|(_, kernel)| Factor::new(kernel, &values, d, learned.rank.max(1)));
-        }
-        let Some(factor) = &self.factor else {
-            let what = "the kernel matrix of the selection is not positive definite";
-            return Err(Error::run(what, "--selection gp", "rescale the data, or use another --kernel"));
-        };
+        self.fit(settings, &values, activities, iteration)?;
+        let Some(factor) = &self.factor else { return Ok(()) };
         if learned.kernel == KernelName::Linear {
             self.scores = factor.linear_scores(&values, activities, h);
         }
         let affinities = factor.affinities(activities, h);
         self.select(settings, &affinities, (start, iteration));
+        Ok(())
+    }
+
+    /// The factor of the kernel at these points (N x D), with hyperparameters fitted to the targets (N x H) where that is due.
+    fn fit(&mut self, settings: &Settings, values: &[f64], targets: &[f64], iteration: usize) -> Result<()> {
+        let Some(learned) = settings.gp else { return Ok(()) };
+        let h = settings.latents;
+        let d = values.len() * h / targets.len();
+        let is_due = self.kernels.is_none() || iteration.is_multiple_of(learned.every);
+        if is_due || self.factor.is_none() {
+            if is_due {
+                let power = targets.iter().map(|s| s * s).sum::<f64>() / targets.len() as f64;
+                let begin = || Kernel::new(learned.kernel, values, d, power);
+                let (first, now) = self.kernels.unwrap_or_else(|| (begin(), begin()));
+                self.kernels = Some((first, fit(now, &first, values, d, targets, h)));
+            }
+            self.factor =
+                self.kernels.and_then(|(_, kernel)| Factor::new(kernel, values, d, learned.rank.max(1)));
+        }
+        if self.factor.is_none() {
+            let what = "the kernel matrix of the selection is not positive definite";
+            return Err(Error::run(what, "--selection gp", "rescale the data, or use another --kernel"));
+        }
         Ok(())
     }
 

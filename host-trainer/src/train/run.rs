@@ -334,7 +334,14 @@ impl State {
                 settings::Engine::Factored => {
                     factored::e_step(&now.parameters, &mut now.means, points, threads)?
                 }
-                _ if settings.gp.is_some() => {
+                _ if settings.gp.is_some() && settings.is_adaptive() && ends => {
+                    let task = Task { engine, temperature, ..Task::new(&now.parameters, &how.options) };
+                    let (statistics, activities) =
+                        task.run_with_activities(points, threads, settings.precision)?;
+                    now.selector = Selector::of_search(settings, &activities, points)?;
+                    statistics
+                }
+                _ if settings.gp.is_some() && !settings.is_adaptive() => {
                     let begin = || Selector::new(settings, now.number, points.len());
                     let place = (now.number, iteration);
                     let selector = now.selector.get_or_insert_with(begin);

@@ -265,7 +265,7 @@ impl Plan {
             Engine::Exact => (latents, latents),
         };
         // Cooling down is done on all points.
-        let stepwise = has_slab && self.gp().is_none();
+        let stepwise = has_slab && (self.gp().is_none() || states == StatesForm::Adaptive);
         let automatic = || if stepwise { automatic_batch(engine, states, latents, points) } else { 0 };
         let batch = self.batch.unwrap_or_else(automatic);
         // Of a mixture the selected components are all that count, where fewer than all are asked for.

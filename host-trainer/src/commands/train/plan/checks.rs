@@ -1,6 +1,7 @@
 //! What is wrong with flags, before any data is read.
 
 use super::{Plan, Switch};
+use crate::gp::KernelName;
 use crate::parameters::ModelKind;
 use crate::train::Prefer;
 use crate::train::kinds::{self, Sums};
@@ -85,8 +86,8 @@ impl Plan {
             StatesForm::Adaptive if engine != Engine::Truncated => {
                 ("only a truncated engine searches for states", "add --engine truncated, or leave it out")
             }
-            StatesForm::Adaptive if self.gp().is_some() => {
-                ("a search for states needs no learned selection", "leave one of both away")
+            StatesForm::Adaptive if self.gp().is_some_and(|gp| gp.kernel != KernelName::Linear) => {
+                ("a search for states begins with linear scores or none", "add --kernel linear")
             }
             StatesForm::Adaptive if slab == SlabForm::Full => {
                 ("a slab with correlations has no search", "use --slab diagonal, or leave it out")
@@ -137,6 +138,7 @@ impl Plan {
             _ if self.slab == Some(SlabForm::Full) => {
                 ("selection is learned for diagonal slabs only", "--slab full", "use --slab diagonal")
             }
+            _ if self.states == Some(StatesForm::Adaptive) => return Ok(()),
             _ if self.batch.is_some_and(|batch| batch > 0) => {
                 ("selection is learned from all points at once", "--batch", "leave it out")
             }
