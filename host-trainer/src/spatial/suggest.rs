@@ -56,9 +56,10 @@ impl Suggestion {
 
     /// What speaks against this number of sources, if much does.
     pub fn objection(&self, sources: usize, microphones: usize) -> Option<String> {
-        if sources > microphones + 1 {
+        let most = microphones + 1;
+        if sources > most {
             return Some(format!(
-                "{sources} sources on {microphones} microphones are more than can be told apart well: add a microphone"
+                "{sources} sources on {microphones} microphones are more than can be told apart well: add a microphone, or ask for --latents {most} or fewer"
             ));
         }
         (sources.abs_diff(self.sources) > 1).then(|| {

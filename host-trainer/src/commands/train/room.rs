@@ -22,6 +22,13 @@ const SHORTEST: f64 = 1.0;
 /// Seconds below which figures of separation fall.
 const SHORT: f64 = 5.0;
 
+/// Decibels by which a microphone that works is below the loudest one at most.
+const DEAD: f64 = 60.0;
+/// What two microphones differ by at least, as a part of their power: less than their own noise.
+const ALIKE: f64 = 1e-6;
+/// Beyond any scale of samples; powers of spectra stay numbers in single precision.
+const LOUDEST: f32 = 1e9;
+
 /// A recording, checked.
 struct Mixture {
     samples: Vec<f32>,
@@ -234,20 +241,31 @@ impl Mixture {
             let what = format!("{seconds:.2} s are too short to learn a room from");
             return Err(Error::input(what, place, "give 5 s or more in which every source is heard"));
         }
-        let channel = |c: usize| self.samples.iter().skip(c).step_by(self.microphones);
-        let power = |c: usize| channel(c).map(|&x| f64::from(x) * f64::from(x)).sum::<f64>();
-        let powers: Vec<f64> = (0..self.microphones).map(power).collect();
+        let channel =
+            |c: usize| self.samples.iter().skip(c).step_by(self.microphones).map(|&x| f64::from(x));
+        if let Some(n) = self.samples.iter().position(|x| x.abs() > LOUDEST) {
+            let what = format!("sample {} is {:.0e}, full scale is 1", n / self.microphones, self.samples[n]);
+            return Err(Error::input(what, place, "scale the recording down"));
+        }
+        let product = |a: usize, b: usize| channel(a).zip(channel(b)).map(|(x, y)| x * y).sum::<f64>();
+        let powers: Vec<f64> = (0..self.microphones).map(|c| product(c, c)).collect();
         let loudest = powers.iter().fold(0.0f64, |a, b| a.max(*b));
         if loudest == 0.0 {
             return Err(Error::input("the recording is silent", place, "check the microphones"));
         }
-        if let Some(silent) = powers.iter().position(|&power| power < 1e-8 * loudest) {
-            let what = format!("channel {} is silent", silent + 1);
-            return Err(Error::input(what, place, "check that microphone, or leave its channel out"));
-        }
-        for c in 1..self.microphones {
-            if (0..c).any(|b| channel(b).zip(channel(c)).all(|(x, y)| x == y)) {
-                let what = format!("channel {} is a copy of another one", c + 1);
+        for (c, power) in powers.iter().enumerate() {
+            let below = -10.0 * (power / loudest).log10();
+            if below > DEAD {
+                let number = c + 1;
+                let what = match *power > 0.0 {
+                    true => format!("channel {number} is {below:.0} dB below the loudest one"),
+                    false => format!("channel {number} is silent"),
+                };
+                return Err(Error::input(what, place, "check that microphone, or leave its channel out"));
+            }
+            if let Some(b) = (0..c).find(|&b| product(b, c).powi(2) > (1.0 - ALIKE) * powers[b] * power) {
+                let what =
+                    format!("channel {} is a copy of channel {}, as loud or scaled", c + 1, b + 1);
                 return Err(Error::input(what, place, "give a recording of different microphones"));
             }
         }
