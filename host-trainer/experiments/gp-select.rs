@@ -18,19 +18,26 @@
 //! among the five of their point at the end, where the model found all bars.
 //!
 //! ```text
-//! cargo run --release -p spikelet-trainer --example gp-select -- [--quick] [--figure B]
+//! cargo run --release -p spikelet-trainer --example gp-select -- [--quick] [--figure B|device]
 //! ```
+//!
+//! `--figure device` has what linear scores give on a device, in spike-and-slab models with overlapping latents whose parameters are known: for the papers' sets of states, selected by the
+//! model's own score or by learned ones, and for adaptive states, which begin with the latents of largest gain or of best learned scores. Evidence, recall and SNR are those of
+//! the core in 32 bits on new points; scores are learned from the posteriors of adaptive states; instructions are counted operations times the weights of a Cortex-M4F ([`spikelet_trainer::predict`]). A second
+//! table has the scores alone, RBF scores from Q landmark points among them, and what they would cost.
 
 mod common;
 
 use common::Arguments;
 use common::bars::{Signs, Test};
+use common::overlaps::{Figures, Problem, problems};
 use common::table::{Table, mean_and_spread};
 use spikelet::rng::Rng;
-use spikelet_trainer::gp::KernelName;
+use spikelet_trainer::gp::{Factor, Kernel, KernelName, fit};
 use spikelet_trainer::parameters::{ModelKind, Parameters};
+use spikelet_trainer::prepare::Prepared;
 use spikelet_trainer::train::gp_select::GpSelect;
-use spikelet_trainer::train::settings::{Engine, InitForm};
+use spikelet_trainer::train::settings::{Engine, InitForm, StatesForm};
 use spikelet_trainer::train::{Next, Points, Settings, State};
 use spikelet_trainer::{Error, Result};
 use std::process::ExitCode;
@@ -98,9 +105,8 @@ struct Case {
 
 fn experiment(arguments: &Arguments) -> Result<()> {
     let (runs, points) = if arguments.quick { (1, 300) } else { (10, 2000) };
-    println!("{runs} runs each, N = {points}\n");
     let table =
-        Table::new(&["model             ", "selection", "all bars", "bars", "selected", "F per point"]);
+        || Table::new(&["model             ", "selection", "all bars", "bars", "selected", "F per point"]);
     let gp = [KernelName::Linear, KernelName::Rbf, KernelName::Sum].map(Selection::Gp);
     let case = |kind, selection| Case { kind, selection, begin: Begin::Library, strength: (1.0, SPREAD) };
     let mut rows: Vec<(&str, Case)> = Vec::new();
@@ -128,11 +134,14 @@ fn experiment(arguments: &Arguments) -> Result<()> {
                 }
             }
         }
+        Some("device") => return device(arguments),
         Some(other) => {
             let what = format!("there is no figure {other}");
-            return Err(Error::input(what, "--figure", "use B, or leave it out for all models"));
+            return Err(Error::input(what, "--figure", "use B or device, or leave it out for all models"));
         }
     }
+    println!("{runs} runs each, N = {points}\n");
+    let table = table();
     for (name, case) in rows.into_iter().skip(arguments.skip) {
         let points = if case.kind == ModelKind::Ssmca { points.min(500) } else { points };
         let found = arguments.trials(runs, |trial| run(case, points, trial))?;
@@ -151,6 +160,100 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         ]);
     }
     Ok(())
+}
+
+/// Learned scores on a device.
+fn device(arguments: &Arguments) -> Result<()> {
+    let (seen, new) = if arguments.quick { (500, 50) } else { (5000, 500) };
+    println!("{seen} points to learn from, {new} new ones\n");
+    let problems = problems(seen, new, common::seed(52, 0));
+    let table = Table::new(&[
+        "model                  ",
+        "states  ",
+        "scores ",
+        "evidence",
+        "recall",
+        "SNR, dB",
+        "instructions",
+    ]);
+    let mut targets = Vec::new();
+    for problem in &problems {
+        let activities = problem.activities()?;
+        let (factor, _) = regressed(problem, &activities, KernelName::Linear, problem.model.dims)?;
+        let scores = factor.linear_scores(&problem.seen, &activities, problem.model.latents);
+        for states in [StatesForm::Subsets, StatesForm::Adaptive] {
+            let options = problem.options(states);
+            let own = Prepared::<f32>::new(&problem.model, &options)?;
+            let learned = Prepared::<f32>::new(&problem.model, &options)?.with_scores(&scores)?;
+            for (name, prepared) in [("own", own), ("learned", learned)] {
+                let Figures { evidence, recall, snr, instructions } = problem.infer(&prepared)?;
+                table.row(&[
+                    problem.name.to_owned(),
+                    format!("{states:?}").to_lowercase(),
+                    name.to_owned(),
+                    format!("{evidence:.3}"),
+                    format!("{recall:.3}"),
+                    format!("{snr:.2}"),
+                    format!("{instructions:.0}"),
+                ]);
+            }
+        }
+        targets.push((activities, scores));
+    }
+    println!(
+        "\nScores alone: latents that are on and among the ten of best score; what scores add to a model and to a sample\n"
+    );
+    let table = Table::new(&[
+        "model                  ",
+        "scores     ",
+        "selected",
+        "length",
+        "bytes",
+        "multiply-adds",
+        "exponentials",
+    ]);
+    for (problem, (activities, linear)) in problems.iter().zip(&targets) {
+        let (d, h) = (problem.model.dims, problem.model.latents);
+        let row = |name: String, scores: &dyn Fn(&[f64]) -> Vec<f64>, kernel: String, cost: [usize; 3]| {
+            let [bytes, products, exponentials] = cost.map(|cost| cost.to_string());
+            let share = format!("{:.3}", problem.share_selected(10, scores));
+            table.row(&[problem.name.to_owned(), name, share, kernel, bytes, products, exponentials]);
+        };
+        row("own".into(), &|y| problem.own_scores(y), "-".into(), [0; 3]);
+        let product = |y: &[f64]| (0..h).map(|k| (0..d).map(|i| linear[i * h + k] * y[i]).sum()).collect();
+        row("linear".into(), &product, "-".into(), [4 * d * h, d * h, 0]);
+        for pivots in [50, 200] {
+            let (factor, kernel) = regressed(problem, activities, KernelName::Rbf, pivots)?;
+            let weights = factor.pivot_weights(activities, h);
+            let rbf = |y: &[f64]| -> Vec<f64> {
+                let near: Vec<f64> =
+                    factor.pivots().iter().map(|&q| kernel.between(y, &problem.seen[q * d..][..d])).collect();
+                (0..h)
+                    .map(|k| near.iter().enumerate().map(|(q, near)| near * weights[(q, k)]).sum())
+                    .collect()
+            };
+            let q = factor.rank();
+            let name = format!("RBF, Q = {q}");
+            row(name, &rbf, format!("{:.1}", kernel.length), [4 * q * (d + h), q * (d + h), q]);
+        }
+    }
+    Ok(())
+}
+
+/// The factor of a kernel that is fitted to these probabilities of the points to learn from.
+fn regressed(
+    problem: &Problem,
+    activities: &[f64],
+    name: KernelName,
+    rank: usize,
+) -> Result<(Factor, Kernel)> {
+    let (d, h) = (problem.model.dims, problem.model.latents);
+    let power = activities.iter().map(|s| s * s).sum::<f64>() / activities.len() as f64;
+    let first = Kernel::new(name, &problem.seen, d, power);
+    let kernel = fit(first, &first, &problem.seen, d, activities, h);
+    let singular =
+        || Error::run("the kernel matrix is not positive definite", problem.name, "change the problem");
+    Ok((Factor::new(kernel, &problem.seen, d, rank).ok_or_else(singular)?, kernel))
 }
 
 /// What one run comes to.

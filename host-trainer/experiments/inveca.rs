@@ -76,19 +76,18 @@ struct Sizes {
 #[derive(Clone, Copy, PartialEq)]
 enum Select {
     Scan,
-    Image { told: Told, is_full: bool, every: usize },
-    Windows { is_full: bool, every: usize },
+    Image { told: Told, is_full: bool, every: usize, looks: usize },
+    Windows { is_full: bool, every: usize, cell: usize, looks: usize },
 }
 
-const SELECTIONS: [(&str, Select); 8] = [
+const SELECTIONS: [(&str, Select); 7] = [
     ("scan", Select::Scan),
-    ("windows, Q, T* = 5", Select::Windows { is_full: false, every: 5 }),
-    ("image, full, T* = 5", Select::Image { told: Told::ByAll, is_full: true, every: 5 }),
-    ("windows, Q", Select::Windows { is_full: false, every: 1 }),
-    ("image, Q", Select::Image { told: Told::ByAll, is_full: false, every: 1 }),
-    ("image, others, full, T* = 5", Select::Image { told: Told::ByOthers, is_full: true, every: 5 }),
-    ("windows, full, T* = 5", Select::Windows { is_full: true, every: 5 }),
-    ("image, full", Select::Image { told: Told::ByAll, is_full: true, every: 1 }),
+    ("windows 1 0", Select::Windows { is_full: false, every: 5, cell: 1, looks: 0 }),
+    ("windows 1 10", Select::Windows { is_full: false, every: 5, cell: 1, looks: 10 }),
+    ("windows 2 16", Select::Windows { is_full: false, every: 5, cell: 2, looks: 16 }),
+    ("windows 3 27", Select::Windows { is_full: false, every: 5, cell: 3, looks: 27 }),
+    ("windows 3 45", Select::Windows { is_full: false, every: 5, cell: 3, looks: 45 }),
+    ("image 10", Select::Image { told: Told::ByAll, is_full: true, every: 5, looks: 10 }),
 ];
 
 fn experiment(arguments: &Arguments) -> Result<()> {
@@ -158,7 +157,7 @@ fn experiment(arguments: &Arguments) -> Result<()> {
             let plain = (cpu_seconds() - begun) * sizes.images as f64 / 20.0;
             table.row(&["scan, plain (20 images)", "", "", "", "", "", "", &format!("{plain:.2}"), ""]);
         }
-        if let (Some(path), Select::Windows { is_full: false, every: 5 }) = (&arguments.picture, select) {
+        if let (Some(path), Select::Windows { is_full: false, every: 5, .. }) = (&arguments.picture, select) {
             let drawing = picture(&objects, &run.objects, &matches);
             std::fs::write(path, drawing)
                 .map_err(|e| Error::input(e, path.display(), "choose another place"))?;
@@ -190,7 +189,10 @@ impl<'a> Run<'a> {
             scan: Scan::new(&first, &seen.images),
             objects: first,
             image: Learned::default(),
-            windows: Windows::default(),
+            windows: Windows::new(match select {
+                Select::Windows { cell, .. } => cell,
+                _ => 1,
+            }),
             posteriors: Vec::new(),
             is_scanning: true,
             evidence: 0.0,
@@ -201,9 +203,7 @@ impl<'a> Run<'a> {
         for iteration in 0..sizes.iterations {
             let is_last = iteration + 1 == sizes.iterations;
             run.is_scanning = select == Select::Scan || iteration < SCANS;
-            if run.is_scanning {
-                run.scan = Scan::new(&run.objects, &seen.images);
-            }
+            run.scan = Scan::new(&run.objects, &seen.images);
             let begun = cpu_seconds();
             let mut chosen: Vec<Vec<(usize, Vec<usize>)>> = (0..sizes.images)
                 .map(|n| {
@@ -258,8 +258,9 @@ impl<'a> Run<'a> {
                 self.image.fit(objects, images, &self.posteriors, (KernelName::Sum, rank))?;
             }
             Select::Image { .. } => return Ok(()),
-            Select::Windows { is_full, every } if iteration.is_multiple_of(every) => {
-                let rank = if is_full { sizes.windows } else { WINDOW_RANK.min(sizes.windows / 3) };
+            Select::Windows { is_full, every, .. } if iteration.is_multiple_of(every) => {
+                let wr = std::env::var("WR").map_or(WINDOW_RANK, |v| v.parse().unwrap());
+                let rank = if is_full { sizes.windows } else { wr.min(sizes.windows / 3) };
                 let how = (KernelName::Sum, sizes.windows, rank);
                 self.windows.fit(objects, images, &self.posteriors, how, rng)?;
             }
@@ -275,24 +276,28 @@ impl<'a> Run<'a> {
     /// Scores of an image of these scenes; `is_seen` if it is one that was learned from.
     fn scores(&self, scenes: &Scenes, n: usize, is_seen: bool) -> Vec<f64> {
         let image = &scenes.images[n * CANVAS * CANVAS..][..CANVAS * CANVAS];
-        match self.select {
-            Select::Scan => self.scan.scores(&self.objects, image),
-            _ if self.is_scanning => self.scan.scores(&self.objects, image),
-            Select::Image { told, .. } if is_seen => {
-                self.image.scores(&self.objects, &self.posteriors, n, told)
+        let (mut scores, looks) = match self.select {
+            _ if self.is_scanning => return self.scan.scores(&self.objects, image),
+            Select::Scan => return self.scan.scores(&self.objects, image),
+            Select::Image { told, looks, .. } if is_seen => {
+                (self.image.scores(&self.objects, &self.posteriors, n, told), looks)
             }
-            Select::Image { .. } => {
-                self.image.predicted(&self.objects, &self.seen.images, &self.posteriors, image)
+            Select::Image { looks, .. } => {
+                (self.image.predicted(&self.objects, &self.seen.images, &self.posteriors, image), looks)
             }
-            Select::Windows { .. } => {
+            Select::Windows { looks, .. } => {
                 let mut scores = self.windows.scores(&self.objects, image);
                 // What the regression does not know of this image but its own last posterior does.
                 for (placed, probability) in self.posteriors[n].placed.iter().filter(|_| is_seen) {
                     scores[placed.object * self.objects.positions() + placed.position] += probability;
                 }
-                scores
+                (scores, looks)
             }
+        };
+        if looks > 0 {
+            self.scan.look_again(&self.objects, image, &mut scores, looks);
         }
+        scores
     }
 
     /// Shares of objects whose best position is right, and that are selected there.
@@ -401,8 +406,9 @@ mod tests {
             let matches = matched(&objects, &run.objects);
             (matches.iter().flatten().count(), run.accuracy(&new, &matches, false)[0])
         };
-        let (scanned, windows) = (found(Select::Scan), found(Select::Windows { is_full: false, every: 1 }));
-        let image = found(Select::Image { told: Told::ByAll, is_full: true, every: 1 });
+        let (scanned, windows) =
+            (found(Select::Scan), found(Select::Windows { is_full: false, every: 1, cell: 3, looks: 27 }));
+        let image = found(Select::Image { told: Told::ByAll, is_full: true, every: 1, looks: 27 });
         assert!(scanned.0 == sizes.objects && windows.0 == sizes.objects, "{scanned:?} {windows:?}");
         assert!(windows.1 > 0.8 * scanned.1 && image.1 < windows.1, "{scanned:?} {windows:?} {image:?}");
     }

@@ -3,8 +3,8 @@
 //!
 //! 003 learns H = 10 000 fields from 10^6 patches of 16 x 16 pixels of the van Hateren pictures by select and sample (H' = 20, 50 samples, 50 iterations) on 1000 cores; 12 % of them do not specialise, most
 //! others look like Gabor functions, then come globular ones. The thesis learns H = 500 of a nonlinear model from 50 000 patches, of which about as many are globular as in
-//! recordings of V1. Here the pictures are those of a folder, the model is the linear spike-and-slab one with adaptive states and stepwise EM. `--latents 10000` is 003's size;
-//! it takes hours.
+//! recordings of V1. Here the pictures are those of a folder, the model is the linear spike-and-slab one with adaptive states and stepwise EM. `--latents 10000` is 003's size, with
+//! ten patches for each field.
 //!
 //! Preprocessing, by `--preprocessing`: `pseudo` is the pseudo-whitening of both papers, each picture filtered by f exp(-(f / f0)^4) with f0 = 0.4
 //! cycles a pixel (200 of 512); `dog` a difference of Gaussians (thesis, section 2.4); `whiten` takes the covariance of patches to 1; `none`. Patches lose their mean and are scaled to one variance, flat ones are left out.
@@ -48,8 +48,13 @@ fn main() -> ExitCode {
 
 fn experiment(arguments: &Arguments) -> Result<()> {
     let folder = arguments.path("name a folder of pictures (.png)")?;
-    let (count, passes) = if arguments.quick { (2000, 2) } else { (20_000, 8) };
     let latents = arguments.latents.map_or(if arguments.quick { 64 } else { 400 }, usize::from);
+    // Of many fields each needs some patches, and a pass over them takes minutes.
+    let (count, passes) = match (arguments.quick, latents) {
+        (true, _) => (2000, 2),
+        (_, ..=2000) => (20_000, 8),
+        _ => (10 * latents, 4),
+    };
     let all = ["pseudo", "dog", "whiten", "none"];
     let names: Vec<&str> = match arguments.preprocessing.as_deref() {
         None => all[..if arguments.quick { 1 } else { 3 }].to_vec(),

@@ -13,6 +13,7 @@
 //! | [`jade`] | JADE, by which the samples of the papers are found again |
 //! | [`nmf`] | KL-NMF of magnitude spectra, for two sources in one channel |
 //! | [`noises`] | a fan, knocks of a machine, people who talk at once |
+//! | [`overlaps`] | spike-and-slab models whose latents overlap, and what a Cortex-M4F makes of them |
 //! | [`pieces`] | pieces of pictures and recordings without noise |
 //! | [`recordings`] | recorded sounds, and the stream of a device |
 //! | [`rooms`] | voices in rooms, and what a spatial model takes apart of them |
@@ -34,6 +35,7 @@ pub mod lasso;
 pub mod mixtures;
 pub mod nmf;
 pub mod noises;
+pub mod overlaps;
 pub mod pieces;
 pub mod reconstruct;
 pub mod recordings;

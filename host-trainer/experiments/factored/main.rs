@@ -13,16 +13,18 @@
 //!
 //! `cosine` is the mean |cosine| between columns: a factored posterior prefers a W whose columns are more orthogonal than the true ones.
 //!
-//! That is figure 5, which is run if none is named; figure 4 is in `directions.rs`, 7A, 7B and 7C in `trade.rs`.
+//! That is figure 5, which is run if none is named; figure 6 is the same with noise on the data, of half the standard deviation of the sources (the paper's 2 has no scale here); figure 4 is in
+//! `directions.rs`, 7A, 7B and 7C in `trade.rs`. `--figure device` asks what a factored posterior would give on a device (`device.rs`).
 //!
 //! ```text
-//! cargo run --release -p spikelet-trainer --example factored -- [--quick] [--figure 4|5|7a|7c] [FOLDER]
+//! cargo run --release -p spikelet-trainer --example factored -- [--quick] [--figure 4|5|6|7a|7c|device] [FOLDER]
 //! ```
 //!
 //! FOLDER holds `icalab/speech4.npy`, `speech/*.wav`, `eeg/eeg14_128hz.npy` and `images/house256.png`.
 
 #[path = "../common/mod.rs"]
 mod common;
+mod device;
 mod directions;
 mod trade;
 
@@ -42,6 +44,8 @@ const POINTS: usize = 1000;
 const ITERATIONS: usize = 100;
 /// Noise on the entries of a rotation, relative to their root mean square.
 const OBLIQUE: [f64; 4] = [0.0, 0.5, 1.0, 4.0];
+/// Noise on the data in figure 6; sources have variance 1.
+const NOISY: f64 = 0.5;
 /// Most sources that all states are looked at of.
 const EXACT_UP_TO: usize = 8;
 
@@ -103,21 +107,25 @@ fn sets(folder: Option<&Path>) -> Result<Vec<Set>> {
 
 fn experiment(arguments: &Arguments) -> Result<()> {
     match arguments.figure.as_deref() {
-        None | Some("5") => separation(arguments),
+        None | Some("5") => separation(arguments, 0.0),
+        Some("6") => separation(arguments, NOISY),
+        Some("device") => device::experiment(arguments),
         Some("4") => directions::experiment(arguments),
         Some("7a") => trade::separation(arguments),
         Some("7c") => trade::denoising(arguments),
-        Some(other) => {
-            Err(Error::input(format!("there is no figure {other}"), "--figure", "use 4, 5, 7a or 7c"))
-        }
+        Some(other) => Err(Error::input(
+            format!("there is no figure {other}"),
+            "--figure",
+            "use 4, 5, 6, 7a, 7c or device",
+        )),
     }
 }
 
-/// Figure 5.
-fn separation(arguments: &Arguments) -> Result<()> {
+/// Figures 5 and 6, with noise of so much on the data.
+fn separation(arguments: &Arguments, on_data: f64) -> Result<()> {
     let trials = if arguments.quick { 2 } else { 15 };
     println!(
-        "{trials} trials, N = {POINTS}, {ITERATIONS} iterations; mean (standard deviation) over trials\n"
+        "{trials} trials, N = {POINTS}, {ITERATIONS} iterations, noise of {on_data} on the data; mean (standard deviation) over trials\n"
     );
     let table = Table::new(&[
         "sources        ",
@@ -131,7 +139,7 @@ fn separation(arguments: &Arguments) -> Result<()> {
         let oblique = if arguments.quick { &OBLIQUE[..2] } else { &OBLIQUE[..] };
         for &oblique in oblique {
             for (name, engine) in engines(set.sources) {
-                let runs = arguments.trials(trials, |trial| run(&set, oblique, &engine, trial))?;
+                let runs = arguments.trials(trials, |trial| run(&set, (oblique, on_data), &engine, trial))?;
                 let column = |k: usize| runs.iter().map(|run| run[k]).collect::<Vec<f64>>();
                 let mean = |k: usize| mean_and_spread(&column(k)).0;
                 table.row(&[
@@ -165,14 +173,18 @@ fn engines(h: usize) -> Vec<(&'static str, Settings)> {
 }
 
 /// Amari index, |cosine| of the true columns and of the learned ones.
-fn run(set: &Set, oblique: f64, settings: &Settings, trial: usize) -> Result<[f64; 3]> {
+fn run(set: &Set, (oblique, on_data): (f64, f64), settings: &Settings, trial: usize) -> Result<[f64; 3]> {
     let h = set.sources;
     let mut rng = Rng::new(common::seed(41, trial));
     let rotation = orthogonal_matrix(&mut rng, h);
     let noise = normal_matrix(&mut rng, h, h);
     let scale = oblique / (h as f64).sqrt();
     let mixing: Vec<f64> = rotation.iter().zip(&noise).map(|(w, noise)| w + scale * noise).collect();
-    let mut points = Points::new(mix(&set.samples, &mixing, h), h);
+    let mut values = mix(&set.samples, &mixing, h);
+    if on_data > 0.0 {
+        values.iter_mut().for_each(|y| *y += on_data * rng.normal::<f64>());
+    }
+    let mut points = Points::new(values, h);
     let settings = Settings { seed: common::seed(42, trial), ..settings.clone() };
     let state = gsc::train(&settings, &mut points)?;
     let learned = state.model().dictionary;

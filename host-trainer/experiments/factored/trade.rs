@@ -53,7 +53,7 @@ pub fn separation(arguments: &Arguments) -> Result<()> {
         for (name, settings) in rows.into_iter().skip(arguments.skip) {
             let timed = |trial: usize| {
                 let begun = cpu_seconds();
-                Ok([run(&set, 1.0, &settings, trial)?[0], cpu_seconds() - begun])
+                Ok([run(&set, (1.0, 0.0), &settings, trial)?[0], cpu_seconds() - begun])
             };
             let runs = arguments.trials(trials, timed)?;
             let column = |k: usize| runs.iter().map(|run| run[k]).collect::<Vec<f64>>();

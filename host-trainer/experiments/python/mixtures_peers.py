@@ -117,7 +117,7 @@ def likelihoods(program, quick):
 
 def times(program, quick):
     points, dims, iterations = (20000, 16, 20) if not quick else (1000, 4, 3)
-    sizes = [16, 64, 256, 1024] if not quick else [8, 16]
+    sizes = [64, 256, 1024] if not quick else [8, 16]
     print(f"\nN = {points}, D = {dims}, {iterations} iterations, variances of their own: CPU microseconds per point and iteration")
     print("(the difference between runs of this many iterations and of one); in brackets ln p per point of the points learned from\n")
     row("C", "scikit-learn", "spikelet, all", "f32", "C' = 8 of C, f32")

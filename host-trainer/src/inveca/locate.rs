@@ -1,7 +1,8 @@
 //! Candidate positions of the objects in an image: by a scan of all positions, or by regression from the image [004 sec. 4.5.3].
 //!
 //! The scan scores every object at every position by what its pixels gain if it is alone, sum_j ln(m e^l + 1 - m); pixels are rounded to
-//! [`LEVELS`] values, for which these are tabulated: s^2 additions a position. Regression ([`crate::gp`]) takes the image as input and has one
+//! [`LEVELS`] values, for which these are tabulated: s^2 additions a position. The same at a few positions only is a second look ([`Scan::look_again`]) at what
+//! regression found. Regression ([`crate::gp`]) takes the image as input and has one
 //! output for every object and position: one factorisation serves all of them.
 
 use super::{Objects, Posterior};
@@ -38,24 +39,48 @@ impl Scan {
 
     /// Scores of all objects at all positions of an image. (H x positions)
     pub fn scores(&self, objects: &Objects, image: &[f64]) -> Vec<f64> {
-        let (size, places) = (objects.side * objects.side, objects.places());
-        let level = |y: &f64| (((y - self.low) / self.step).round() as usize).min(LEVELS - 1);
-        let levels: Vec<usize> = image.iter().map(level).collect();
-        let mut scores = Vec::with_capacity(objects.count() * objects.positions());
-        for (table, pi) in self.table.chunks_exact(size * LEVELS).zip(&objects.prior) {
-            for position in 0..places * places {
-                let first = position / places * objects.canvas + position % places;
-                let mut sum = (pi / (1.0 - pi)).ln();
-                for (row, table) in table.chunks_exact(objects.side * LEVELS).enumerate() {
-                    let levels = &levels[first + row * objects.canvas..][..objects.side];
-                    for (level, table) in levels.iter().zip(table.chunks_exact(LEVELS)) {
-                        sum += table[*level];
-                    }
-                }
-                scores.push(sum);
+        let (levels, positions) = (self.levels(image), objects.positions());
+        let score = |at: usize| self.score(objects, &levels, at / positions, at % positions);
+        (0..objects.count() * positions).map(score).collect()
+    }
+
+    /// The scan's scores where these (H x positions) are largest, at `count` positions of every object; nowhere else.
+    pub fn look_again(&self, objects: &Objects, image: &[f64], scores: &mut [f64], count: usize) {
+        let levels = self.levels(image);
+        let mut order: Vec<usize> = Vec::with_capacity(objects.positions());
+        for (object, scores) in scores.chunks_exact_mut(objects.positions()).enumerate() {
+            order.clear();
+            order.extend(0..scores.len());
+            if count < order.len() {
+                let better = |a: &usize, b: &usize| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b));
+                order.select_nth_unstable_by(count, better);
+            }
+            scores.fill(f64::NEG_INFINITY);
+            for &position in order.iter().take(count) {
+                scores[position] = self.score(objects, &levels, object, position);
             }
         }
-        scores
+    }
+
+    /// Which of the values every pixel is nearest to.
+    fn levels(&self, image: &[f64]) -> Vec<usize> {
+        let level = |y: &f64| (((y - self.low) / self.step).round() as usize).min(LEVELS - 1);
+        image.iter().map(level).collect()
+    }
+
+    fn score(&self, objects: &Objects, levels: &[usize], object: usize, position: usize) -> f64 {
+        let size = objects.side * objects.side;
+        let first = objects.pixel(position, 0);
+        let pi = objects.prior[object];
+        let mut sum = (pi / (1.0 - pi)).ln();
+        let table = &self.table[object * size * LEVELS..][..size * LEVELS];
+        for (row, table) in table.chunks_exact(objects.side * LEVELS).enumerate() {
+            let levels = &levels[first + row * objects.canvas..][..objects.side];
+            for (level, table) in levels.iter().zip(table.chunks_exact(LEVELS)) {
+                sum += table[*level];
+            }
+        }
+        sum
     }
 }
 

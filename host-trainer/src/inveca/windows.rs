@@ -8,7 +8,10 @@
 //!
 //! Windows are compared in four quarters ([`Kernel::parts`]), so that an object is still known by those of its quarters that nothing hides.
 //!
-//! Pairs of windows and posteriors are drawn from the images: half of them where an object is, three tenths next to one, the rest anywhere. The kernel is
+//! A window stands for a cell of c x c positions, the one in the middle being its own: its targets are the probabilities that each object is at any of these, and only one
+//! window in c^2 is looked at. The second look of a scan ([`Scan::look_again`](super::locate::Scan::look_again)) then tells the positions of a cell apart.
+//!
+//! Pairs of windows and posteriors are drawn from the images: half of them where an object is in the cell, three tenths next to one, the rest anywhere. The kernel is
 //! factored with Q pivots; new windows are predicted from these alone ([`Factor::pivot_weights`]), Q (s^2 + H) operations and 4 Q exponentials a window.
 
 use super::{Objects, Placed, Posterior};
@@ -30,6 +33,8 @@ const FAR: i64 = 2;
 /// Regression of posteriors on windows.
 #[derive(Clone, Debug, Default)]
 pub struct Windows {
+    /// c.
+    cell: usize,
     kernels: Option<(Kernel, Kernel)>,
     /// Image and position of each window that is learned from. (M)
     chosen: Vec<(usize, usize)>,
@@ -42,6 +47,11 @@ pub struct Windows {
 }
 
 impl Windows {
+    /// Nothing learned yet; a window for every c x c positions.
+    pub fn new(cell: usize) -> Self {
+        Self { cell: cell.max(1), ..Self::default() }
+    }
+
     /// Chooses `count` windows, fits the kernel to the posteriors there and factors it with at most `rank` pivots.
     pub fn fit(
         &mut self,
@@ -94,13 +104,16 @@ impl Windows {
             return vec![0.0; h * positions];
         };
         let empty = EMPTY * self.squares.iter().sum::<f32>() / self.squares.len() as f32;
-        let (mut windows, mut looked_at): (Vec<f32>, Vec<(usize, f32)>) = (Vec::new(), Vec::new());
-        for position in 0..positions {
+        let (mut windows, mut looked_at): (Vec<f32>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
+        let places = objects.places();
+        let along = || (0..places).step_by(self.cell);
+        for (row, column) in along().flat_map(|row| along().map(move |column| (row, column))) {
             let start = windows.len();
+            let middle = |at: usize| (at + (self.cell - 1) / 2).min(places - 1);
+            let position = middle(row) * places + middle(column);
             windows.extend(window(objects, image, (0, position)).map(|y| y as f32));
-            let own = square(&windows[start..]);
-            match own > empty {
-                true => looked_at.push((position, own)),
+            match square(&windows[start..]) > empty {
+                true => looked_at.push((row, column)),
                 false => windows.truncate(start),
             }
         }
@@ -138,8 +151,13 @@ impl Windows {
             }
         }
         let scores = weights.transpose() * &near;
-        for (at, (position, _)) in looked_at.iter().enumerate() {
-            (0..h).for_each(|object| found[object * positions + position] = f64::from(scores[(object, at)]));
+        for (at, &(row, column)) in looked_at.iter().enumerate() {
+            for row in row..(row + self.cell).min(places) {
+                for column in column..(column + self.cell).min(places) {
+                    let position = row * places + column;
+                    (0..h).for_each(|h| found[h * positions + position] = f64::from(scores[(h, at)]));
+                }
+            }
         }
         found
     }
@@ -168,14 +186,13 @@ impl Windows {
             }
             let of_one = &of_object[k / 10 % of_object.len()];
             let (n, position) = of_one[any(rng, of_one.len())];
-            if k % 10 < AT_OBJECTS {
-                self.chosen.push((n, position));
-                continue;
-            }
-            let mut moved = |at: usize| {
-                let by = any(rng, (2 * FAR + 1) as usize) as i64 - FAR;
-                (at as i64 + by).clamp(0, places - 1) as usize
+            // Anywhere in its cell, or beside it.
+            let (back, width) = match k % 10 < AT_OBJECTS {
+                true => ((self.cell / 2) as i64, self.cell),
+                false => (FAR + (self.cell / 2) as i64, 2 * FAR as usize + self.cell),
             };
+            let mut moved =
+                |at: usize| (at as i64 + any(rng, width) as i64 - back).clamp(0, places - 1) as usize;
             let (row, column) = (moved(position / objects.places()), moved(position % objects.places()));
             self.chosen.push((n, row * objects.places() + column));
         }
@@ -185,9 +202,13 @@ impl Windows {
     fn targets(&self, objects: &Objects, posteriors: &[Posterior]) -> Vec<f64> {
         let mut targets = vec![0.0; self.chosen.len() * objects.count()];
         for (targets, &(n, position)) in targets.chunks_exact_mut(objects.count()).zip(&self.chosen) {
+            let first = (self.cell - 1) / 2;
+            let is_in_cell = |own: usize, other: usize| (own..own + self.cell).contains(&(other + first));
             for (placed, probability) in &posteriors[n].placed {
-                if placed.position == position {
-                    targets[placed.object] = *probability;
+                let [own, other] =
+                    [position, placed.position].map(|p| (p / objects.places(), p % objects.places()));
+                if is_in_cell(own.0, other.0) && is_in_cell(own.1, other.1) {
+                    targets[placed.object] += *probability;
                 }
             }
         }

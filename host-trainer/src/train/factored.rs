@@ -106,7 +106,7 @@ pub fn e_step(
         let work = || {
             while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let ((chunk, means), found) = &mut *piece.lock().unwrap_or_else(|broken| broken.into_inner());
-                *found = Some(job.chunk(chunk, means, is_first));
+                *found = Some(job.chunk(chunk, means, is_first, ((SWEEPS, 0.0), &mut Point::new(h))));
             }
         };
         std::thread::scope(|scope| {
@@ -125,6 +125,36 @@ pub fn e_step(
         return Err(Error::input(what, "the E-step", "rescale the data, or remove the point"));
     }
     Ok(sums)
+}
+
+/// What a bounded number of sweeps makes of a point, from nothing, and what they take.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// F.
+    pub free_energy: f64,
+    /// g. (H)
+    pub activity: Vec<f64>,
+    /// m. (H)
+    pub mean: Vec<f64>,
+    /// How many times a latent was updated.
+    pub updated: usize,
+    /// How many times that moved its mean, each for H multiply-adds.
+    pub moved: usize,
+}
+
+/// The factored posteriors of points (N x D), after so many sweeps at most. A mean stays where moving it would move its data by `least` standard deviations of the noise
+/// or less.
+pub fn infer(parameters: &Parameters, points: &[f64], sweeps: usize, least: f64) -> Result<Vec<Found>> {
+    let job = Job::new(parameters)?;
+    let mut found = Vec::with_capacity(points.len() / parameters.dims);
+    for y in points.chunks_exact(parameters.dims) {
+        let mut mean = vec![0.0; parameters.latents];
+        let mut point = Point::new(parameters.latents);
+        let sums = job.chunk(y, &mut mean, true, ((sweeps, least), &mut point));
+        let (activity, free_energy) = (sums.activity, sums.free_energy);
+        found.push(Found { free_energy, activity, mean, updated: point.updated, moved: point.moved });
+    }
+    Ok(found)
 }
 
 /// F of points that nothing is learned from, summed.
@@ -166,7 +196,13 @@ impl<'a> Job<'a> {
     }
 
     /// Coordinate ascent on every point of a chunk.
-    fn chunk(&self, chunk: &[f64], means: &mut [f64], is_first: bool) -> Statistics {
+    fn chunk(
+        &self,
+        chunk: &[f64],
+        means: &mut [f64],
+        is_first: bool,
+        (sweeps, point): ((usize, f64), &mut Point),
+    ) -> Statistics {
         let (d, h) = (self.parameters.dims, self.parameters.latents);
         let n = chunk.len() / d;
         let mut sums = Statistics::new(self.parameters);
@@ -175,7 +211,6 @@ impl<'a> Job<'a> {
         let mut projection = vec![0.0; n * h];
         product(&white, &self.whitened, d, h, &mut projection);
 
-        let mut point = Point { factors: vec![Factor::default(); h], residual: vec![0.0; h] };
         let mut order: Vec<usize> = (0..h).collect();
         let each = white.chunks_exact(d).zip(projection.chunks_exact(h)).zip(means.chunks_exact_mut(h));
         for ((y, b), m) in each {
@@ -184,7 +219,7 @@ impl<'a> Job<'a> {
                 let scores: Vec<f64> = (0..h).map(|i| self.update(i, b[i]).logit).collect();
                 order.sort_by(|&i, &j| scores[j].total_cmp(&scores[i]).then(i.cmp(&j)));
             }
-            let free_energy = self.ascend(b, m, &order, &mut point) - 0.5 * dot(y, y);
+            let free_energy = self.ascend(b, m, (&order, sweeps), point) - 0.5 * dot(y, y);
             sums.points += 1;
             sums.free_energy += free_energy;
             sums.counted += free_energy;
@@ -209,21 +244,29 @@ impl<'a> Job<'a> {
         sums
     }
 
-    /// Sweeps over the latents until nothing moves, from the means m. Returns F less -1/2 y^T Sigma^-1 y.
-    fn ascend(&self, b: &[f64], m: &mut [f64], order: &[usize], point: &mut Point) -> f64 {
+    /// So many sweeps over the latents at most, until nothing moves by more than `least`, from the means m. Returns F less -1/2 y^T Sigma^-1 y.
+    fn ascend(
+        &self,
+        b: &[f64],
+        m: &mut [f64],
+        (order, (sweeps, least)): (&[usize], (usize, f64)),
+        point: &mut Point,
+    ) -> f64 {
         let h = b.len();
-        let Point { factors, residual } = point;
+        let Point { factors, residual, updated, moved: changed } = point;
         // b - G m
         for (i, residual) in residual.iter_mut().enumerate() {
             *residual = b[i] - dot(&self.gram[i * h..][..h], m);
         }
-        for _ in 0..SWEEPS {
+        for _ in 0..sweeps {
             let mut moved: f64 = 0.0;
+            *updated += h;
             for &i in order {
                 let latent = &self.latents[i];
                 let factor = self.update(i, residual[i] + latent.gram * m[i]);
                 let change = factor.on * factor.mean - m[i];
-                if change != 0.0 {
+                if change * change * latent.gram > least * least {
+                    *changed += 1;
                     let row = &self.gram[i * h..][..h];
                     residual.iter_mut().zip(row).for_each(|(residual, g)| *residual -= change * g);
                     m[i] += change;
@@ -268,6 +311,15 @@ struct Point {
     factors: Vec<Factor>,
     /// b - G m.
     residual: Vec<f64>,
+    /// Latents that were updated, and those that moved.
+    updated: usize,
+    moved: usize,
+}
+
+impl Point {
+    fn new(latents: usize) -> Self {
+        Self { factors: vec![Factor::default(); latents], residual: vec![0.0; latents], updated: 0, moved: 0 }
+    }
 }
 
 impl Factor {

@@ -38,13 +38,23 @@ fn independent_latents_make_an_ordinary_model() {
 #[test]
 fn selection_is_learned() {
     let desk = desk();
-    for (name, more) in [("bsc", ""), ("gsc", ""), ("ssmca", " --sweeps 6")] {
-        desk.good(&format!(
-            "train --model {name} --latents 8 --selected 4 --max-active 3 --selection gp --kernel linear --iterations 4 \
-             --restarts 1 points.npy --out m.spk{more}"
-        ));
-        assert_eq!(json(&desk, "m.json")["settings"]["gp"]["kernel"], "linear");
-        assert_eq!(kind(&desk), name);
+    for (name, more) in [
+        ("bsc", "--max-active 3"),
+        ("gsc", "--max-active 3"),
+        ("ssmca", "--max-active 3 --sweeps 6"),
+        ("gmm", ""),
+    ] {
+        for kernel in ["linear", "rbf", "sum"] {
+            desk.good(&format!(
+                "train --model {name} --latents 8 --selected 4 {more} --selection gp --kernel {kernel} --iterations 4 --restarts 1 \
+                 points.npy --out m.spk"
+            ));
+            assert_eq!(json(&desk, "m.json")["settings"]["gp"]["kernel"], kernel);
+            let found: Value = serde_json::from_str(&desk.good("inspect m.spk --json")).unwrap();
+            assert_eq!(found["kind"], name);
+            // The scores of a linear kernel are part of the model, and only those.
+            assert_eq!(found["selection"] == "learned", kernel == "linear", "{name} {kernel}: {found}");
+        }
     }
     let train =
         "train --model gsc --latents 8 --selected 4 --max-active 3 --iterations 4 points.npy --out m.spk";
@@ -56,8 +66,25 @@ fn selection_is_learned() {
         ("--selection gp --slab full", "--slab full"),
         ("--selection gp --holdout 0.1", "--holdout"),
         ("--selection gp --kernel cubic", "--kernel"),
+        ("--selection gp --kernel rbf --states adaptive", "--states adaptive"),
     ] {
         desk.refused(&format!("{train} {extra}"), place);
     }
     desk.refused(&format!("{} --selection gp", train.replace("gsc", "mca")), "--selection gp");
+}
+
+/// The search of the model begins with learned scores, the model is otherwise what it is without them.
+#[test]
+fn searches_begin_with_learned_scores() {
+    let desk = desk();
+    let train = "train --model gsc --latents 24 --selected 10 --max-active 4 --states adaptive --iterations 4 points.npy";
+    desk.good(&format!("{train} --out own.spk"));
+    desk.good(&format!("{train} --selection gp --kernel linear --out m.spk"));
+    assert_eq!(json(&desk, "m.json")["parameters"], json(&desk, "own.json")["parameters"]);
+    let found: Value = serde_json::from_str(&desk.good("inspect m.spk --json")).unwrap();
+    assert_eq!(found["selection"], "learned");
+    desk.good("infer m.spk points.npy --out-dir found");
+    desk.good("quantize m.spk --encoding i16 --out small.spk");
+    let small: Value = serde_json::from_str(&desk.good("inspect small.spk --json")).unwrap();
+    assert_eq!(small["selection"], "learned");
 }
