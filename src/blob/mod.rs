@@ -54,7 +54,7 @@
 //! Hostile bytes end here: any byte string gives a checked [`Model`] or a [`BlobError`].
 
 use crate::error::ModelError;
-use crate::features::{Features, STREAM};
+use crate::features::{FIXED, Features, INTEGERS, STREAM, SUBSETS};
 use crate::model::{
     Dictionary, Integers, Model, Noise, Selection, Shape, Sign, StateTable, States, Width, numbers,
 };
@@ -318,13 +318,18 @@ fn arrays<'a>(bytes: &'a [u8], sections: &Sections<'a>, model: &mut Model<'a, f3
     };
     if model.shape.states == States::Table {
         let full_slab = u8_at(bytes, 20) == Slab::Full as u8;
-        model.table = Some(StateTable { records: reader.floats(*b"STAT"), full_slab });
+        let records = if SUBSETS { reader.floats(*b"STAT") } else { &[] };
+        model.table = Some(StateTable { records, full_slab });
     }
     model.dictionary = match u8_at(bytes, 17) {
         0 => Dictionary::Float(reader.floats(*b"DICT")),
         code => {
             let width = if code == 1 { Width::I16 } else { Width::I8 };
-            let (words, scales) = (sections.words(*b"DICT")?, reader.floats(*b"DSCL"));
+            // A build without them refuses the model, whatever they are.
+            let (words, scales) = match INTEGERS {
+                true => (sections.words(*b"DICT")?, reader.floats(*b"DSCL")),
+                false => (&[][..], &[][..]),
+            };
             Dictionary::Integer(Integers { width, words, scales, peak: 0 })
         }
     };
@@ -340,7 +345,7 @@ fn arrays<'a>(bytes: &'a [u8], sections: &Sections<'a>, model: &mut Model<'a, f3
     }
     // Integers have no other states: a blob of the papers' sets is inferred in floats.
     if let (Some(bytes), true) = (sections.find(*b"FIXD"), model.shape.fits_integers()) {
-        model.fixed = Some(bytes::fixed_latents(bytes)?);
+        model.fixed = Some(if FIXED { bytes::fixed_latents(bytes)? } else { &[] });
     }
     reader.fault.map_or(Ok(()), Err)
 }
