@@ -31,7 +31,7 @@ const QUARTERS: usize = 4;
 const FAR: i64 = 2;
 
 /// Regression of posteriors on windows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Windows {
     /// c.
     cell: usize,
@@ -49,7 +49,9 @@ pub struct Windows {
 impl Windows {
     /// Nothing learned yet; a window for every c x c positions.
     pub fn new(cell: usize) -> Self {
-        Self { cell: cell.max(1), ..Self::default() }
+        let [pivots, squares] = [(); 2].map(|()| Vec::new());
+        let (cell, chosen) = (cell.max(1), Vec::new());
+        Self { cell, kernels: None, chosen, factor: None, pivots, squares, weights: None }
     }
 
     /// Chooses `count` windows, fits the kernel to the posteriors there and factors it with at most `rank` pivots.
