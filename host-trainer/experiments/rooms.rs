@@ -3,7 +3,7 @@
 //! With a folder of voices (WAV files of one rate), simulated rooms of several kinds, ten of each; with a folder of rooms (each with
 //! mixture.wav and sources.wav), these; without a folder, simulated rooms with made-up sounds. `--peers` adds AuxIVA and ILRMA, in the
 //! same rooms, by `python/rooms_peers.py`. All rooms take about eight minutes of one core, and twice that with `--peers`. `--quick` takes one room of two kinds,
-//! and 6 s of it.
+//! and 6 s of it. `--frame` takes frames of another length, for long echoes.
 
 mod common;
 
@@ -75,7 +75,13 @@ fn run(arguments: &Arguments) -> Result<()> {
             let case = Case::read(folder)?;
             let peers = if arguments.peers { peers(std::slice::from_ref(folder))? } else { Vec::new() };
             let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            row(&table, name, &[figures(&case, arguments.threads())?], &peers, arguments.peers);
+            row(
+                &table,
+                name,
+                &[figures(&case, arguments.frame, arguments.threads())?],
+                &peers,
+                arguments.peers,
+            );
         }
         return Ok(());
     }
@@ -97,7 +103,7 @@ fn run(arguments: &Arguments) -> Result<()> {
             if arguments.peers {
                 case.write(&scratch.path().join(trial.to_string()))?;
             }
-            figures(&case, 1)
+            figures(&case, arguments.frame, 1)
         })?;
         let written: Vec<PathBuf> = (0..trials).map(|trial| scratch.path().join(trial.to_string())).collect();
         let peers = if arguments.peers { peers(&written)? } else { Vec::new() };
@@ -159,26 +165,28 @@ fn shown(means: &[f64]) -> String {
 }
 
 /// What becomes of a room.
-fn figures(case: &Case, threads: usize) -> Result<Figures> {
+fn figures(case: &Case, frame: Option<usize>, threads: usize) -> Result<Figures> {
     let first: Vec<f64> = case.mixture.iter().step_by(case.microphones).map(|&x| f64::from(x)).collect();
     let count = first.len();
     let from = (SEEN * case.rate as usize).min(count * 2 / 3);
-    let of_all = case.separated(&case.trained(0..count, threads))?;
-    let of_some = case.separated(&case.trained(0..from, threads))?;
+    let mut settings = Settings::new(case.images.len(), case.rate);
+    settings.length = frame.unwrap_or(settings.length);
+    settings.hop = settings.length / 4;
+    let trained = |samples| case.separated(&case.trained_with(settings.clone(), samples, threads));
+    let (of_all, of_some) = (trained(0..count)?, trained(0..from)?);
     Ok(Figures {
         mixture: case.images.iter().map(|image| db(&first, image)).collect(),
         separated: best_pairs(&of_all, &case.images, 0..count),
         rest: best_pairs(&of_all, &case.images, from..count),
         unseen: best_pairs(&of_some, &case.images, from..count),
-        suggested: suggested(case, threads),
+        suggested: suggested(case, &settings, threads),
     })
 }
 
 /// The number of sources that `--latents auto` takes.
-fn suggested(case: &Case, threads: usize) -> usize {
-    let settings = Settings::new(1, case.rate);
+fn suggested(case: &Case, settings: &Settings, threads: usize) -> usize {
     let spectra = Spectra::new(&case.mixture, case.microphones, settings.length, settings.hop);
-    Suggestion::new(&settings, &spectra, case.rate, threads).sources
+    Suggestion::new(settings, &spectra, case.rate, threads).sources
 }
 
 /// What the Python side makes of rooms in folders.

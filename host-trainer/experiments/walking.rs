@@ -1,7 +1,7 @@
-//! Voices in a room, one of which walks 45 degrees in ten seconds: what becomes of a model that was trained before, and of one that is
-//! trained again on what is heard after the walk.
+//! Voices in a room, one of which walks 45 degrees in ten seconds: what becomes of a model that was trained before, of one whose parameters
+//! follow, and of one that is trained again on what is heard after the walk; and what following costs where nobody moves.
 //!
-//! With a folder of voices (WAV files of one rate), or without one with made-up sounds; ten rooms of each kind, which take three minutes of
+//! With a folder of voices (WAV files of one rate), or without one with made-up sounds; ten rooms of each kind, which take five minutes of
 //! one core; `--quick` one room of one kind.
 
 mod common;
@@ -25,10 +25,17 @@ const DEGREES: f64 = 45.0;
 /// Sources on two microphones, and RT60 in seconds.
 const ROOMS: [(usize, f64); 3] = [(2, 0.0), (2, 0.15), (3, 0.15)];
 
+/// How fast parameters follow.
+const RATE: f32 = 0.15;
+
 /// SI-SDR in dB, mean over sources.
 struct Figures {
-    /// Before the walk, in its second half, and after it.
+    /// Before the walk, in its second half, and after it, of the model as it was trained.
     stays: [f64; 3],
+    /// The same where it follows.
+    follows: [f64; 3],
+    /// What following gains or loses after training where nobody moves.
+    still: f64,
     /// After the walk, of a model that is trained there.
     again: f64,
 }
@@ -39,7 +46,17 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<()> {
     let voices = arguments.given_path().map_or_else(|| Ok(made_up()), recordings::read)?;
-    let columns = ["room", "before", "walking", "after", "trained again"];
+    let columns = [
+        "room",
+        "before",
+        "walking",
+        "after",
+        "following: before",
+        "walking",
+        "after",
+        "still",
+        "trained again",
+    ];
     let table = Table::new(&columns);
     let (kinds, trials) = if arguments.quick { (1, 1) } else { (ROOMS.len(), 10) };
     for (number, &(sources, rt60)) in ROOMS.iter().enumerate().take(kinds).skip(arguments.skip) {
@@ -56,6 +73,10 @@ fn run(arguments: &Arguments) -> Result<()> {
             cell(&|room| room.stays[0]),
             cell(&|room| room.stays[1]),
             cell(&|room| room.stays[2]),
+            cell(&|room| room.follows[0]),
+            cell(&|room| room.follows[1]),
+            cell(&|room| room.follows[2]),
+            cell(&|room| room.still),
             cell(&|room| room.again),
         ]);
     }
@@ -71,17 +92,23 @@ fn figures(sources: usize, rt60: f64, voices: &[recordings::Recording], rng: &mu
         start: STANDS as f64,
         seconds: (ARRIVES - STANDS) as f64,
     };
-    let case = Case::walked(&room, walk, SECONDS, voices, rng)?;
+    let mut same = rng.clone();
+    let case = Case::walked(&room, Some(walk), SECONDS, voices, rng)?;
+    let stands = Case::walked(&room, None, SECONDS, voices, &mut same)?;
     let at = |seconds: usize| seconds * case.rate as usize;
-    let stays = case.separated(&case.trained(0..at(STANDS), 1))?;
+    let model = case.trained(0..at(STANDS), 1);
     let again = case.separated(&case.trained(at(ARRIVES)..at(SECONDS), 1))?;
-    let mean = |parts: &[Vec<f64>], from: usize, to: usize| {
+    let mean = |parts: &[Vec<f64>], case: &Case, from: usize, to: usize| {
         mean_and_spread(&best_pairs(parts, &case.images, at(from)..at(to))).0
     };
     let pieces = [(0, STANDS), ((STANDS + ARRIVES) / 2, ARRIVES), (ARRIVES, SECONDS)];
+    let of = |parts: &[Vec<f64>]| pieces.map(|(from, to)| mean(parts, &case, from, to));
+    let unseen = |parts: &[Vec<f64>]| mean(parts, &stands, STANDS, SECONDS);
     Ok(Figures {
-        stays: pieces.map(|(from, to)| mean(&stays, from, to)),
-        again: mean(&again, ARRIVES, SECONDS),
+        stays: of(&case.separated(&model)?),
+        follows: of(&case.followed(&model, RATE)?),
+        still: unseen(&stands.followed(&model, RATE)?) - unseen(&stands.separated(&model)?),
+        again: mean(&again, &case, ARRIVES, SECONDS),
     })
 }
 

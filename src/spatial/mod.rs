@@ -31,6 +31,7 @@
 
 mod array;
 mod bin;
+mod follow;
 mod model;
 mod pair;
 mod stream;
@@ -39,5 +40,6 @@ mod tests;
 
 pub use crate::stream::frames::stream_bytes;
 pub use bin::{Bin, Complex, Constants, Found, MOST_MICROPHONES, MOST_SOURCES, MOST_STATES, Posterior};
+pub use follow::{Following, FollowingStream};
 pub use model::{SpatialModel, record_len};
 pub use stream::SpatialStream;

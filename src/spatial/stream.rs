@@ -1,6 +1,6 @@
 //! Samples of all microphones in, one signal for each source out.
 
-use super::bin::{Complex, Found, MOST_MICROPHONES, MOST_SOURCES};
+use super::bin::{Bin, Complex, Found, MOST_MICROPHONES, MOST_SOURCES};
 use super::model::{LONGEST_RECORD, SpatialModel};
 use crate::blob::groups::Groups;
 use crate::numeric::slices::{copy, row, set, span};
@@ -74,23 +74,80 @@ impl<'m> FrameModel<'m> for SpatialModel<'m> {
         output: &mut [f32],
         oldest: usize,
     ) -> bool {
-        let (length, bins) = (self.length().max(1), self.bins().max(1));
-        let spectra = work.spectra.chunks_exact_mut(bins);
-        for (ring, spectrum) in input.chunks_exact(length).zip(spectra) {
-            stft.forward(ring, oldest, spectrum);
-        }
-        let is_whole = infer_bins(self, work.spectra, work.activities);
-        let spectra = work.spectra.chunks_exact_mut(bins);
-        for (ring, spectrum) in output.chunks_exact_mut(length).zip(spectra) {
-            stft.inverse(spectrum, self.hop(), ring, oldest);
-        }
-        is_whole
+        run(self, &mut Trained, work, stft, input, output, oldest)
     }
+}
+
+/// Where the parameters of a bin come from, and what becomes of them.
+pub(super) trait Parameters {
+    /// Those of a bin.
+    fn bin<'b>(
+        &'b self,
+        model: &SpatialModel<'_>,
+        index: usize,
+        buffer: &'b mut [f32; LONGEST_RECORD],
+    ) -> Bin<'b, f32>;
+
+    /// After the bin is inferred from y and the context.
+    fn heard(
+        &mut self,
+        model: &SpatialModel<'_>,
+        index: usize,
+        y: &[Complex<f32>],
+        expected: &[f32; MOST_SOURCES],
+    );
+}
+
+/// As trained.
+struct Trained;
+
+impl Parameters for Trained {
+    #[inline(always)]
+    fn bin<'b>(
+        &'b self,
+        model: &SpatialModel<'_>,
+        index: usize,
+        buffer: &'b mut [f32; LONGEST_RECORD],
+    ) -> Bin<'b, f32> {
+        model.bin(index, buffer)
+    }
+
+    #[inline(always)]
+    fn heard(&mut self, _: &SpatialModel<'_>, _: usize, _: &[Complex<f32>], _: &[f32; MOST_SOURCES]) {}
+}
+
+/// A frame: its spectra, all bins, and the sources.
+#[inline(always)]
+pub(super) fn run(
+    model: &SpatialModel<'_>,
+    parameters: &mut impl Parameters,
+    work: &mut Work<'_>,
+    stft: Stft<'_>,
+    input: &[f32],
+    output: &mut [f32],
+    oldest: usize,
+) -> bool {
+    let (length, bins) = (model.length().max(1), model.bins().max(1));
+    let spectra = work.spectra.chunks_exact_mut(bins);
+    for (ring, spectrum) in input.chunks_exact(length).zip(spectra) {
+        stft.forward(ring, oldest, spectrum);
+    }
+    let is_whole = infer_bins(model, parameters, work.spectra, work.activities);
+    let spectra = work.spectra.chunks_exact_mut(bins);
+    for (ring, spectrum) in output.chunks_exact_mut(length).zip(spectra) {
+        stft.inverse(spectrum, model.hop(), ring, oldest);
+    }
+    is_whole
 }
 
 /// All bins, in order. abar_h is the mean over three bins of the frame before; those at the ends count twice.
 #[inline(never)]
-fn infer_bins(model: &SpatialModel<'_>, spectra: &mut [Complex<f32>], activities: &mut [f32]) -> bool {
+fn infer_bins(
+    model: &SpatialModel<'_>,
+    source: &mut impl Parameters,
+    spectra: &mut [Complex<f32>],
+    activities: &mut [f32],
+) -> bool {
     let (sources, bins, constants) = (model.sources(), model.bins(), model.constants());
     let mut buffer = [0.0; LONGEST_RECORD];
     // By itself: out of a tuple it would be copied, and take the stack twice.
@@ -101,7 +158,6 @@ fn infer_bins(model: &SpatialModel<'_>, spectra: &mut [Complex<f32>], activities
     copy(&mut below, span(activities, 0, sources));
     let (mut rest, mut is_whole) = (activities, true);
     for index in 0..bins {
-        let parameters = model.bin(index, &mut buffer);
         let Some((here, above)) = rest.split_at_mut_checked(sources) else { break };
         let next = if above.is_empty() { &*here } else { &*above };
         for (((expected, below), &here), &above) in expected.iter_mut().zip(&mut below).zip(&*here).zip(next)
@@ -113,7 +169,8 @@ fn infer_bins(model: &SpatialModel<'_>, spectra: &mut [Complex<f32>], activities
             *y = row(spectra, channel * bins + index);
         }
         let y = span(&y, 0, model.microphones());
-        is_whole &= parameters.infer(&constants, y, &expected, &mut found);
+        is_whole &= source.bin(model, index, &mut buffer).infer(&constants, y, &expected, &mut found);
+        source.heard(model, index, y, &expected);
         copy(here, &found.activities);
         rest = above;
         for (h, image) in found.images.iter().enumerate().take(sources) {

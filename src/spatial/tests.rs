@@ -12,7 +12,7 @@ use crate::numeric::rng::Rng;
 use std::vec;
 use std::vec::Vec;
 
-type C = Complex<f64>;
+pub(super) type C = Complex<f64>;
 
 fn mul(a: C, b: C) -> C {
     [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
@@ -51,7 +51,7 @@ fn inverse(mut a: Vec<Vec<C>>) -> (Vec<Vec<C>>, f64) {
 }
 
 /// Factors as in a blob, scaled so that traces sum to H D.
-fn factors(rng: &mut Rng, d: usize, h: usize) -> Vec<f64> {
+pub(super) fn factors(rng: &mut Rng, d: usize, h: usize) -> Vec<f64> {
     let mut numbers: Vec<f64> = (0..h * d * d).map(|_| rng.normal::<f64>()).collect();
     for source in numbers.chunks_exact_mut(d * d) {
         for row in 0..d {
@@ -64,7 +64,9 @@ fn factors(rng: &mut Rng, d: usize, h: usize) -> Vec<f64> {
 }
 
 /// Of one bin.
-struct Exact {
+pub(super) struct Exact {
+    /// ln p(y), up to what does not depend on parameters.
+    pub evidence: f64,
     activities: Vec<f64>,
     images: Vec<C>,
     weights: Vec<f64>,
@@ -72,7 +74,7 @@ struct Exact {
 }
 
 /// Straight from the equations of the module.
-fn definition(bin: &Bin<'_, f64>, constants: &Constants<f64>, y: &[C], expected: &[f64]) -> Exact {
+pub(super) fn definition(bin: &Bin<'_, f64>, constants: &Constants<f64>, y: &[C], expected: &[f64]) -> Exact {
     let (d, h) = (y.len(), bin.activity.len());
     let matrices: Vec<Vec<Vec<C>>> = bin
         .factors
@@ -116,6 +118,7 @@ fn definition(bin: &Bin<'_, f64>, constants: &Constants<f64>, y: &[C], expected:
         }
     }
     Exact {
+        evidence: libm::log(total),
         activities: activities.iter().map(|a| a / total).collect(),
         images: images.iter().map(|x| x.map(|x| x / total)).collect(),
         weights: weights.iter().map(|w| w / total).collect(),
@@ -250,7 +253,7 @@ fn extreme_bins_give_numbers() {
 }
 
 /// A model of D microphones and H sources, as bytes on a boundary of 8.
-fn blob(d: usize, h: usize, length: u32, encoding: u8) -> Vec<u64> {
+pub(super) fn blob(d: usize, h: usize, length: u32, encoding: u8) -> Vec<u64> {
     let mut rng = Rng::new(1);
     let scale = libm::sqrt((2 * d * h) as f64) / 32767.0;
     let mut records = Vec::new();

@@ -86,6 +86,9 @@ pub struct Arguments {
     /// Also run other methods by Python, with pip packages, for the experiments rooms and pictures
     #[arg(long)]
     pub peers: bool,
+    /// Samples of a frame, for the experiment rooms [default: those of `train`]
+    #[arg(long, value_name = "SAMPLES")]
+    pub frame: Option<usize>,
     /// Data, for the experiments that need some
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,

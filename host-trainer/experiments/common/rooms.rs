@@ -4,6 +4,7 @@ use super::recordings::Recording;
 use super::seed;
 use spikelet::SpatialModel;
 use spikelet::rng::Rng;
+use spikelet::spatial::Following;
 use spikelet_trainer::data::{Points, write_wav};
 use spikelet_trainer::metrics::{MAX_DB, si_sdr_db};
 use spikelet_trainer::spatial::simulate::{Heard, Shoebox, Walk};
@@ -80,10 +81,10 @@ impl Case {
         Ok(Self { mixture, microphones: room.microphones.len(), images, rate })
     }
 
-    /// The same with a source that walks, for so many seconds: voices are repeated.
+    /// The same with a source that may walk, for so many seconds: voices are repeated.
     pub fn walked(
         room: &Shoebox,
-        walk: Walk,
+        walk: Option<Walk>,
         seconds: usize,
         voices: &[Recording],
         rng: &mut Rng,
@@ -92,7 +93,7 @@ impl Case {
         let sounds = chosen.iter().map(|voice| voice.iter().copied().cycle().take(seconds * rate as usize));
         let sounds: Vec<Vec<f64>> = sounds.map(Iterator::collect).collect();
         let sounds: Vec<&[f64]> = sounds.iter().map(Vec::as_slice).collect();
-        let Heard { mixture, images } = room.record_walk(&sounds, Some(walk), rate, rng);
+        let Heard { mixture, images } = room.record_walk(&sounds, walk, rate, rng);
         Ok(Self { mixture, microphones: room.microphones.len(), images, rate })
     }
 
@@ -127,17 +128,37 @@ impl Case {
 
     /// Runs all of the mixture through the stream of a device.
     pub fn separated(&self, model: &Model) -> Result<Vec<Vec<f64>>> {
-        let refused = |what: &dyn std::fmt::Display| Error::run(what, "the model of a room", "report this");
-        let room = SpatialModel::parse(&model.memory[model.offset..]).map_err(|error| refused(&error))?;
-        let parts = streaming::separate_room(room, &self.mixture, |_| {}).map_err(|error| refused(&error))?;
-        Ok(parts.iter().map(|part| part.iter().map(|&x| f64::from(x)).collect()).collect())
+        wide(streaming::separate_room(model.room()?, &self.mixture, |_| {}))
     }
+
+    /// The same with parameters that follow at a rate.
+    pub fn followed(&self, model: &Model, rate: f32) -> Result<Vec<Vec<f64>>> {
+        let following = Following::new(model.room()?, rate);
+        let following = following
+            .ok_or_else(|| Error::input("not followed", "the rate", "give 0 to 0.5 on two microphones"))?;
+        wide(streaming::separate_moving(following, &self.mixture, |_| {}))
+    }
+}
+
+fn refused(what: impl std::fmt::Display) -> Error {
+    Error::run(what, "the model of a room", "report this")
+}
+
+fn wide(parts: std::result::Result<Vec<Vec<f32>>, spikelet::Error>) -> Result<Vec<Vec<f64>>> {
+    let parts = parts.map_err(refused)?;
+    Ok(parts.iter().map(|part| part.iter().map(|&x| f64::from(x)).collect()).collect())
 }
 
 /// A blob in memory.
 pub struct Model {
     memory: Vec<u8>,
     offset: usize,
+}
+
+impl Model {
+    fn room(&self) -> Result<SpatialModel<'_>> {
+        SpatialModel::parse(&self.memory[self.offset..]).map_err(refused)
+    }
 }
 
 /// Voices of different speakers, and their rate.

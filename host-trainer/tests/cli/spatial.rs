@@ -158,6 +158,11 @@ fn wrong_inputs_are_refused() {
     wav("half.wav", 2, &half);
     let copy: Vec<f64> = samples.iter().step_by(2).flat_map(|x| [*x, *x]).collect();
     wav("copy.wav", 2, &copy);
+    let scaled: Vec<f64> = samples.iter().step_by(2).flat_map(|x| [*x, -0.5 * x]).collect();
+    wav("scaled.wav", 2, &scaled);
+    let faint: Vec<f64> = samples.iter().enumerate().map(|(i, x)| x * [1.0, 1e-4][i % 2]).collect();
+    wav("faint.wav", 2, &faint);
+    wav("huge.wav", 2, &samples.iter().map(|x| x * 1e20).collect::<Vec<f64>>());
     let fast: Vec<f32> = samples.iter().map(|&x| x as f32).collect();
     write_wav(desk.path("fast.wav"), 16_000, 2, &fast).unwrap();
     desk.array("y.npy", &[4, 2], &[0.5; 8]);
@@ -168,7 +173,10 @@ fn wrong_inputs_are_refused() {
         ("2 short.wav", "too short to learn a room from"),
         ("2 silent.wav", "the recording is silent"),
         ("2 half.wav", "channel 2 is silent"),
-        ("2 copy.wav", "channel 2 is a copy"),
+        ("2 copy.wav", "channel 2 is a copy of channel 1"),
+        ("2 scaled.wav", "channel 2 is a copy of channel 1, as loud or scaled"),
+        ("2 faint.wav", "dB below the loudest one: faint.wav: check that microphone"),
+        ("2 huge.wav", "full scale is 1: huge.wav: scale the recording down"),
         ("2 mix.wav fast.wav", "16000 samples per second where the first recording has 8000"),
         ("2 mix.wav three.wav", "3 channels where the first recording has 2"),
         ("2 y.npy", "learned from recordings"),

@@ -28,11 +28,11 @@ use timer::{Clock, now};
 
 /// The smallest core has 16 KiB for these and for the stack: no room for rooms of full size.
 const IS_SMALL: bool = cfg!(timer = "nrf51");
-const ARENA_LEN: usize = if IS_SMALL { 1856 } else { 11_000 };
+const ARENA_LEN: usize = if IS_SMALL { 1856 } else { 24_000 };
 const MAX_DIMS: usize = 64;
 const MAX_BLOCK: usize = if IS_SMALL { 192 } else { 384 };
 /// Of all channels or sources.
-const MAX_SIGNALS: usize = if IS_SMALL { 192 } else { 1024 };
+const MAX_SIGNALS: usize = if IS_SMALL { 192 } else { 1536 };
 
 static mut ARENA: [f32; ARENA_LEN] = [0.0; ARENA_LEN];
 

@@ -241,8 +241,7 @@ impl Mixture {
             let what = format!("{seconds:.2} s are too short to learn a room from");
             return Err(Error::input(what, place, "give 5 s or more in which every source is heard"));
         }
-        let channel =
-            |c: usize| self.samples.iter().skip(c).step_by(self.microphones).map(|&x| f64::from(x));
+        let channel = |c: usize| self.samples.iter().skip(c).step_by(self.microphones).map(|&x| f64::from(x));
         if let Some(n) = self.samples.iter().position(|x| x.abs() > LOUDEST) {
             let what = format!("sample {} is {:.0e}, full scale is 1", n / self.microphones, self.samples[n]);
             return Err(Error::input(what, place, "scale the recording down"));
@@ -264,8 +263,7 @@ impl Mixture {
                 return Err(Error::input(what, place, "check that microphone, or leave its channel out"));
             }
             if let Some(b) = (0..c).find(|&b| product(b, c).powi(2) > (1.0 - ALIKE) * powers[b] * power) {
-                let what =
-                    format!("channel {} is a copy of channel {}, as loud or scaled", c + 1, b + 1);
+                let what = format!("channel {} is a copy of channel {}, as loud or scaled", c + 1, b + 1);
                 return Err(Error::input(what, place, "give a recording of different microphones"));
             }
         }
