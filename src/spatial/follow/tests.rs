@@ -115,7 +115,7 @@ fn parameters_stay_bounded() {
             let sample = |n: usize| match kind {
                 0 => scale * (rng.unit::<f32>() - 0.5),
                 1 => scale,
-                _ if n % 2 == 0 => scale,
+                _ if n.is_multiple_of(2) => scale,
                 _ => -scale,
             };
             let input: Vec<f32> = (0..4000).map(sample).collect();
