@@ -109,6 +109,7 @@ emulate() {
     local qemu=(qemu-system-arm -M "$1") icount=()
     [ "$1" != virt ] || qemu=(qemu-system-riscv32 -M virt -bios none)
     [ -z "${3-}" ] || icount=(-icount "shift=$3,align=off,sleep=off")
-    timeout "${EMULATE_SECONDS:-60}" "${qemu[@]}" "${icount[@]}" -nographic -monitor none -serial none \
+    # shellcheck disable=SC2086 # words on purpose
+    timeout "${EMULATE_SECONDS:-60}" "${qemu[@]}" "${icount[@]}" ${QEMU_FLAGS-} -nographic -monitor none -serial none \
         -semihosting-config enable=on,target=native -kernel "$2" </dev/null 2>&1
 }
