@@ -26,9 +26,9 @@ pub struct State<T> {
     pub(crate) count: usize,
     /// Adaptive states: how many were expanded.
     pub(crate) expanded: u16,
-    /// Zero, unless a result is not finite.
+    /// Zero, or NaN if a result is not finite.
     pub(crate) sound: T,
-    /// Whether the sample was inferred in integers: all of it is done, and `projection` is none of floats.
+    /// Whether the sample was inferred in integers. Then all stages are done, and `projection` holds integers.
     pub(crate) is_fixed: bool,
 }
 

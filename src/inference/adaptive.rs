@@ -70,7 +70,7 @@ pub(super) fn posterior<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T
     state.sound = sums.conclude(tableau.latents, tableau.candidates, family, results);
 }
 
-/// The tableau of the same candidates at the reference, where it was one of integers.
+/// Rebuilds the tableau at the reference in floats, after inference in integers.
 pub(super) fn begin_anew<T: Real>(model: &Model<'_, T>, memory: &mut Memory<'_, T>, state: &mut State<T>) {
     let mut tableau = tableau!(model, memory, &mut state.latents, state.energy, state.joint, (0, 0));
     tableau.begin(memory.projection, state.energy);

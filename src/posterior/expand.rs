@@ -12,10 +12,10 @@ use crate::states::tableau::{Joint, Tableau, ones};
 
 /// Where an expansion is: what its weights follow from, and their sum.
 struct Weighing<T> {
-    /// Nats of the state relative to the anchor, but for determinants; their factor, squared.
+    /// Nats of the state relative to the anchor, without determinants; their factor, squared.
     here: T,
     ratio: T,
-    /// Nats below which neighbours are passed by.
+    /// Nats below which neighbours are left out.
     floor: T,
     mass: T,
     best_weight: T,

@@ -17,8 +17,7 @@ pub(crate) struct Results<'x, T> {
 }
 
 impl<T: Real> Sums<'_, T> {
-    /// What the sums say about the candidates; the best state in ascending order. Returns zero, or what is not where a result is
-    /// not finite.
+    /// Reports the candidates, and sorts the latents of the best state. Returns zero, or NaN if a result is not finite.
     pub fn conclude(
         &mut self,
         latents: &Latents,
@@ -29,7 +28,7 @@ impl<T: Real> Sums<'_, T> {
         Count::Reported.add(latents.len());
         let Results { activity, mean, variance } = results;
         let scale = self.scale();
-        // Zero times what is not finite is not zero.
+        // Zero times infinity or NaN is NaN.
         let mut sound = scale * T::ZERO;
         let mut reference = self.reference;
         for (&latent, candidate) in latents.iter().zip(candidates) {

@@ -10,12 +10,12 @@
 //! sum <x x^T>       += (Lambda + kappa kappa^T) W + kappa (T e)^T + (T e) kappa^T + T diag(C) T^T
 //! ```
 //!
-//! since in the neighbour by flip i the coefficients are kappa_j + T_ji u_i. Of each latent, x is taken about its coefficient in
-//! the reference, over the states that have it on: var = a (q - m^2) + (1 - a) (c + m)^2 a with m and q the mean of x - c and
-//! of its square there. So nothing large cancels for a loud latent.
+//! since in the neighbour by flip i the coefficients are kappa_j + T_ji u_i. The moments of a latent are taken about c, its coefficient
+//! in the reference, over the states that have it on: var = a (q - m^2) + (1 - a) (c + m)^2 a with m and q the means of x - c and
+//! (x - c)^2 there. So no large numbers cancel for a loud latent.
 //!
-//! What is summed of a latent's activity is the weight of the states that differ from the reference in it: for a neighbour that is w_i,
-//! whatever the state. The best state is a mask until the end.
+//! For the activity of a latent the sum is over the states in which it differs from the reference, so that probabilities close to 1
+//! keep their digits.
 //!
 //! Work: 3 |A| multiply-adds for each neighbour; (|A| + 1)^2 with second moments.
 
@@ -40,7 +40,7 @@ use crate::states::tableau::{Joint, Latents, Path, Tableau, ones};
 /// Sums over the states so far, relative to the weight of the reference; by candidate they are in [`Candidate`].
 pub(crate) struct Sums<'x, T> {
     anchor: Joint<T>,
-    /// Nats relative to it below which states are passed by.
+    /// Nats relative to it below which states are left out.
     floor: T,
     total: T,
     best_weight: T,
@@ -84,7 +84,7 @@ impl<'x, T: Real> Sums<'x, T> {
         }
     }
 
-    /// Passes by no state that is less than so many nats below the anchor.
+    /// Counts all states up to so many nats below the anchor.
     pub fn reach(&mut self, nats: T) {
         self.floor = if -nats < self.floor { -nats } else { self.floor };
     }

@@ -29,7 +29,7 @@ pub(crate) fn top<T: Copy + PartialOrd>(
     }
 }
 
-/// A newcomer takes the last place among scores in descending order, and goes up past those that are lower.
+/// Inserts a score into a descending list, in place of the last: it moves up past those that are lower.
 #[inline(always)]
 pub(crate) fn rise<T: Copy + PartialOrd, I: Copy>(scores: &mut [T], items: &mut [I], score: T, item: I) {
     let mut places = scores.iter_mut().zip(items).rev();

@@ -1,13 +1,13 @@
 //! The greedy reference, and the candidates around it.
 //!
-//! In every round r, what the residual of the present state has of each latent, gives the gain of all latents that are
-//! off, the best of them become candidates, and the tableau is climbed: it turns on what gains, given all others, and off what
-//! no longer does. When nothing gains any more, the best of the others become candidates too.
+//! In every round the residual of the present state, projected on each latent (r), gives the gain of all latents that are off. The
+//! best of them become candidates, and the tableau climbs: it turns on latents that gain, given all others, and turns off those that no
+//! longer do. When no latent gains any more, the best of the others become candidates too.
 //!
 //! A round adds [`PER_ROUND`] candidates at most. r is b - G_:A kappa where G is stored; otherwise the projection of y - W kappa,
-//! D H multiply-adds, in at most [`ROUNDS`] rounds. Gains of latents that are no candidates take g as G_hh, as if the
-//! latents that are on left all of it: they order candidates, which the tableau then knows exactly. Where there are no more
-//! latents than candidates, all are, and the tableau alone is climbed.
+//! D H multiply-adds, in at most [`ROUNDS`] rounds. Gains of latents that are not candidates use G_hh in place of g,
+//! as if the latents that are on explained none of it: they only rank latents, and the tableau then has exact gains. If there are
+//! no more latents than candidates, all of them are candidates and only the tableau climbs.
 //!
 //! With learned scores ([`Selection::Learned`]) the first candidates are the latents of the best scores instead, D H multiply-adds more: a regression
 //! sees what latents explain together, gains see each alone.
@@ -30,7 +30,7 @@ pub(crate) const ROUNDS: usize = 4;
 pub(crate) struct Scratch<'x, T> {
     /// b.
     pub projection: &'x [T],
-    /// r, and what is no number for candidates.
+    /// r; NaN for candidates.
     pub seen: &'x mut [T],
     /// Nats gained by turning a latent on.
     pub gains: &'x mut [T],
@@ -97,7 +97,7 @@ fn append_best<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, 
     for &latent in scratch.best.iter().take(count) {
         let h = latent as usize;
         tableau.append(latent as u16, at(scratch.seen, h));
-        // It is one now: no comparison is true of what is no number.
+        // NaN marks a candidate: it compares as less than nothing.
         set(scratch.seen, h, T::NAN);
         set(scratch.gains, h, T::NAN);
     }
@@ -184,7 +184,7 @@ fn evaluate<T: Real>(tableau: &mut Tableau<'_, T>, scratch: &mut Scratch<'_, T>)
         Family::Maximal => {
             Count::GainDims.add(model.shape.dims * latents.len());
             for (h, ((slot, &r), &logit)) in (0..).zip(latents.zip(model.prior_logit)) {
-                // What is no number goes with what is none.
+                // NaN marks candidates: it must survive where no dimension gains.
                 let mut gain = logit + r * T::ZERO;
                 with_column!(model, h as usize, |column| {
                     let dims = tableau.sample.iter().zip(&*tableau.maxima).zip(column).enumerate();

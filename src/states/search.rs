@@ -1,10 +1,10 @@
 //! Adaptive states: best first, from a reference that no single flip improves.
 //!
-//! Expanding a state looks at all states that differ from it in one candidate: each that was not met before joins the kept
-//! states. Then the search goes on to the best state that is not expanded yet, X times at most, and stops early when what it
-//! expects to find there is more than [`TAU`] nats below the best of all. So at most 1 + X n states are kept.
+//! Expanding a state evaluates all states that differ from it in one candidate; those that were not met before join the kept
+//! states. The search then goes on to the best state that is not expanded yet, X times at most, and stops early when the next expansion
+//! is expected to add less than e^-[`TAU`], 2 %, of the weight of the best state. So at most 1 + X n states are kept.
 //!
-//! **When it stops.** With w the weight of a state, w_best the largest so far, X the most expansions and
+//! **When it stops.** With w the weight of a state, w_best the largest so far and X the most expansions,
 //!
 //! ```text
 //! reach  = max(TAU, TAU_PER_EXPANSION X)                      (at most Real::FARTHEST)
@@ -12,16 +12,16 @@
 //! close  = e^-reach / min(beside, 1)                          (set once, after the first expansion)
 //! ```
 //!
-//! a state waits to be expanded only if w > close w_best, and the best of those that wait is expanded only if that is still so
-//! then; no more wait than can still be expanded. Of equal weights the one that was met first goes first.
+//! a state waits to be expanded only if w > close w_best, and the best of those that wait is expanded only if that still holds then.
+//! No more states wait than can still be expanded. Of equal weights the one that was met first goes first.
 //!
-//! A state was met before exactly if it is one flip, or none, from a state that was expanded earlier: a neighbour by candidate i
-//! of the present state is, if the two expanded states differ in i and in at most one more. No list of states is needed.
+//! A state was met before if it is at most one flip from a state that was expanded earlier. For the neighbour of the present state by
+//! candidate i that means: the two expanded states differ in i and in at most one more. No list of states is needed.
 //!
 //! **Work** per expansion: n flips of about 20 operations, up to n exponentials and square roots, each computed where its weight is
-//! added; 4 n |A| multiply-adds for moments. No logarithm: weights are e^exponent times the root of a ratio of determinants, and their
-//! order is that of the states. A state beside the one that the tableau has takes 3 n multiply-adds more, any other also a sweep,
-//! n^2, for each latent that differs but one. With all latents candidates, D = 4 and n = 6, that is 24 multiply-adds for the
+//! added; 4 n |A| multiply-adds for moments. Logarithms are not needed: a weight is e^exponent times the root of a ratio of
+//! determinants, and weights have the order of the states. A neighbour of the tableau's own state takes 3 n multiply-adds more, any
+//! other state also a sweep, n^2, for all but one of the latents that differ. With all latents candidates, D = 4 and n = 6, that is 24 multiply-adds for the
 //! projection and about 150 for each expansion.
 
 use super::tableau::{Joint, Tableau};
@@ -31,8 +31,8 @@ use crate::numeric::slices::{at, set, span, span_mut};
 use crate::numeric::words::words_mut;
 use crate::select::rise;
 
-/// A state whose neighbours are expected to weigh this many nats less than the best, 2 %, is not expanded; with many expansions
-/// more, so that with enough of them nothing is left.
+/// Nats below the best state at which an expansion is expected to add too little: 2 %. With many expansions more, so that with enough
+/// of them no state is left.
 pub(crate) const TAU: f64 = 4.0;
 pub(crate) const TAU_PER_EXPANSION: f64 = 1.0;
 /// e^-TAU.
@@ -108,7 +108,7 @@ pub(crate) fn search<T: Real>(
         }
         // Neighbours of the next state will weigh about as much, relative to it, as those of the reference did: where that is
         // little, a state must weigh more to be worth its expansion. (Up to e^TAU more: beside two latents that only
-        // together replace a third, the reference is lonely, and the states beyond are not.)
+        // together replace a third, the reference has hardly any neighbours, but the states beyond have.)
         if count == 1 {
             let beside = (found.total - found.reference) / found.reference;
             let beside = if beside < T::ONE { beside.max(T::from_f64(E_TAU)) } else { T::ONE };

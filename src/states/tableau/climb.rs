@@ -1,4 +1,4 @@
-//! Uphill: flips that gain, until none does.
+//! The climb: the best flip, again and again, until no flip gains.
 
 use super::Tableau;
 use crate::capacity::MAX_SELECTED;
@@ -8,11 +8,11 @@ use crate::memory::Candidate;
 use crate::numeric::math::Real;
 use crate::numeric::slices::span;
 
-/// Nats that a flip must gain, roughly computed as they are, for a search to take it.
+/// Nats that a flip must gain for a climb to take it, more than the error of the rough logarithm.
 pub(crate) const MARGIN: f64 = 0.03;
 
 impl<T: Real> Tableau<'_, T> {
-    /// [`Tableau::climb`], and of a loud sample again with exact numbers.
+    /// [`Tableau::climb`]; for a loud sample once more with refined numbers.
     pub fn settle(&mut self, max_active: usize) {
         self.climb(max_active);
         if self.is_loud {
@@ -22,7 +22,7 @@ impl<T: Real> Tableau<'_, T> {
 
     /// Flips whatever gains most until nothing does, with at most `max_active` on.
     pub fn climb(&mut self, max_active: usize) {
-        // Every step gains more than rounding can make up; the bound is for numbers that are no numbers.
+        // Every step gains more than rounding errors, so the climb ends; the bound is for NaN.
         for _ in 0..4 * MAX_SELECTED {
             match self.best_flip(self.count < max_active) {
                 Some(best) => self.flip(best),

@@ -8,7 +8,7 @@ use crate::numeric::math::Real;
 pub(crate) struct Joint<T> {
     /// What all states share.
     pub base: T,
-    /// Changes since then, but for determinants.
+    /// Changes since then, without determinants.
     pub exponent: T,
     /// The factor of determinants, squared.
     pub ratio: T,
@@ -22,13 +22,13 @@ impl<T: Real> Joint<T> {
         Self { base, exponent: T::ZERO, ratio: T::ONE, settled: T::ZERO }
     }
 
-    /// Its logarithm, but for what all states of the same base share and the ratio.
+    /// Its logarithm without base and ratio.
     #[inline(always)]
     pub fn relative(&self) -> T {
         self.exponent + self.settled
     }
 
-    /// By how much it is above another one: what both share, which may be large, does not show.
+    /// By how much it is above another one. What both share may be large, and cancels exactly.
     pub fn above(&self, other: &Self) -> T {
         let ratio = T::HALF * (self.ratio / other.ratio).ln();
         (self.base - other.base) + (self.relative() - other.relative()) + ratio

@@ -1,4 +1,4 @@
-//! States that are returned to: copies of the tableau, and the tableau of the same candidates anew.
+//! Going back to a state: copies of the tableau, and rebuilding it for the same candidates.
 
 use super::Tableau;
 use crate::counts::Count;
@@ -8,7 +8,7 @@ use crate::numeric::slices::{at, copy, span, span_mut};
 use crate::numeric::words::{Record, records_mut};
 
 impl<T: Real> Tableau<'_, T> {
-    /// The same candidates anew, all off, keeping their sums; `projection` is b.
+    /// Rebuilds the tableau of the same candidates, all off, and keeps their sums; `projection` is b.
     pub fn rebuild(&mut self, base: T, projection: &[T]) {
         let latents = self.latents.clone();
         self.clear(base);
@@ -37,7 +37,7 @@ impl<T: Real> Tableau<'_, T> {
         Some((records_mut(kept), square, maxima))
     }
 
-    /// Copies the state, but for its joint and count, to come back to it.
+    /// Copies the state, to come back to it. The caller keeps its joint and which latents are on.
     pub fn keep(&self, levels: &mut [T], level: usize) {
         let Some((kept, square, maxima)) = self.level(levels, level) else { return };
         for (kept, candidate) in kept.iter_mut().zip(span(self.candidates, 0, self.len())) {
@@ -48,7 +48,7 @@ impl<T: Real> Tableau<'_, T> {
         copy(maxima, self.maxima);
     }
 
-    /// Comes back to a state.
+    /// Goes back to a copied state.
     pub fn restore(&mut self, levels: &mut [T], level: usize) {
         let n = self.len();
         let Some((kept, square, maxima)) = self.level(levels, level) else { return };

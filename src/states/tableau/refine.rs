@@ -1,4 +1,4 @@
-//! Digits of loud samples: where t comes from large numbers that cancel, it is computed anew from the residual.
+//! Refinement: for a loud sample, t is a difference of large numbers, and is recomputed from the residual.
 
 use super::{Joint, Tableau, ones};
 use crate::counts::Count;
@@ -63,8 +63,8 @@ impl<T: Real> Tableau<'_, T> {
         };
     }
 
-    /// The same but for the log joint, which flips have found from that of a neighbour: what states share, a large residual that
-    /// none of them explains, does not show in it. Returns the one from the residual.
+    /// The same, without replacing the log joint: flips have updated it from a neighbour's, so it lacks the large residual that all
+    /// states share. Returns the log joint from the residual.
     #[inline(never)]
     pub fn refine_seen(&mut self) -> Joint<T> {
         let n = self.len();
@@ -164,7 +164,7 @@ impl<T: Real> Tableau<'_, T> {
         }
     }
 
-    /// Looks at a state: goes there but for the last flip, if that is an ordinary one.
+    /// Looks at a state: makes all flips that lead there except the last, which is only looked at unless it is a loud one.
     pub fn visit(&mut self, to: u64) {
         self.look_back();
         // Latents that turn off come last.

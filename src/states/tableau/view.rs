@@ -157,7 +157,7 @@ impl<T: Real> Candidate<T> {
         self.clear();
     }
 
-    /// Begins its sums anew, about zero.
+    /// Resets its sums, and their reference to zero.
     #[inline(always)]
     pub(super) fn clear(&mut self) {
         (self.apart, self.reference, self.first, self.square) = (T::ZERO, T::ZERO, T::ZERO, T::ZERO);
