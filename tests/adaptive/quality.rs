@@ -2,9 +2,9 @@
 
 use crate::common::{self, Case};
 use crate::convert;
+use spikelet::Inference;
 use spikelet::math::Real;
 use spikelet::rng::Rng;
-use spikelet::Inference;
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
 
