@@ -174,22 +174,23 @@ impl<'a, T: Real> Integers<'a, T> {
         if let Some(index) = self.scales.iter().position(|&c| !(c >= T::ZERO && (c * most).is_finite())) {
             return Err(ModelError::Range { field: "scales", index });
         }
-        let mut largest = 1u64;
+        let mut largest = 1u32;
         for latent in 0..latents.next_multiple_of(QUAD) {
-            let mut sum = 0;
+            // A sum that leaves the range leaves no peak either, and is refused.
+            let mut sum = 0u32;
             for (g, group) in self.quad(dims, latent).chunks_exact(self.width.group()).enumerate() {
                 for q in self.width.pairs(group, latent % QUAD).as_flattened() {
                     if *q < 0 && non_negative {
                         let index = g * QUAD * latents + latent;
                         return Err(ModelError::Range { field, index });
                     }
-                    sum += u64::from(q.unsigned_abs());
+                    sum = sum.saturating_add(u32::from(q.unsigned_abs()));
                 }
             }
             largest = largest.max(sum);
         }
-        let peak = (i32::MAX as u64).checked_div(largest).unwrap_or_default();
-        self.peak = peak.min(i16::MAX as u64) as u16;
+        let peak = (i32::MAX as u32).checked_div(largest).unwrap_or_default();
+        self.peak = peak.min(i16::MAX as u32) as u16;
         if self.peak == 0 { Err(ModelError::Size { field }) } else { Ok(self) }
     }
 }
