@@ -11,7 +11,9 @@
 //! | scan | the gain of each object alone at each position, tabulated; `plain` is its time without tables |
 //! | image, others | regression from the whole image, its own posterior left out (eq. 4.6 as it stands) |
 //! | image | the same with its own last posterior among what is learned from |
-//! | windows | regression from a window to the objects there, the same for all positions; in images that were learned from, with their own last posterior added |
+//! | windows | regression from a window to the objects in a cell of 3 x 3 positions, the same for all cells; in images that were learned from, with their own last posterior added |
+//!
+//! Regression says where an object may be; the scan's own score at the 90 best of 441 positions of each object then says where (a second look).
 //!
 //! `full` is the factor of all N images (or of 2000 windows), `Q` an incomplete one of 100 images (400 windows); T* is how many iterations a kernel is kept. All runs begin with the same first objects and six iterations by a scan, in which components that are hardly
 //! used or alike begin anew; from then on each has its own selection. In every second image one of the five selected objects is drawn at random, except at the end. `there` is the share of objects whose best position is the true one, over all that show at
@@ -45,6 +47,9 @@ const POSITIONS: usize = 2;
 const RANK: usize = 100;
 const WINDOW_RANK: usize = 400;
 const SIZE: usize = SIDE * SIDE;
+/// A window for every CELL x CELL positions, and positions of each object that the scan then looks at again, a fifth of all.
+const CELL: usize = 3;
+const LOOKS: usize = 90;
 /// Iterations that all runs begin with, by a scan: regression has nothing to learn from before objects have come apart.
 const SCANS: usize = 6;
 /// After which of these objects that are not used begin anew, and in how few images they are then.
@@ -76,18 +81,18 @@ struct Sizes {
 #[derive(Clone, Copy, PartialEq)]
 enum Select {
     Scan,
-    Image { told: Told, is_full: bool, every: usize, looks: usize },
-    Windows { is_full: bool, every: usize, cell: usize, looks: usize },
+    Image { told: Told, is_full: bool, every: usize },
+    Windows { is_full: bool, every: usize },
 }
 
 const SELECTIONS: [(&str, Select); 7] = [
     ("scan", Select::Scan),
-    ("windows 1 0", Select::Windows { is_full: false, every: 5, cell: 1, looks: 0 }),
-    ("windows 1 10", Select::Windows { is_full: false, every: 5, cell: 1, looks: 10 }),
-    ("windows 2 16", Select::Windows { is_full: false, every: 5, cell: 2, looks: 16 }),
-    ("windows 3 27", Select::Windows { is_full: false, every: 5, cell: 3, looks: 27 }),
-    ("windows 3 45", Select::Windows { is_full: false, every: 5, cell: 3, looks: 45 }),
-    ("image 10", Select::Image { told: Told::ByAll, is_full: true, every: 5, looks: 10 }),
+    ("windows, Q, T* = 5", Select::Windows { is_full: false, every: 5 }),
+    ("windows, Q", Select::Windows { is_full: false, every: 1 }),
+    ("windows, full, T* = 5", Select::Windows { is_full: true, every: 5 }),
+    ("image, full, T* = 5", Select::Image { told: Told::ByAll, is_full: true, every: 5 }),
+    ("image, Q", Select::Image { told: Told::ByAll, is_full: false, every: 1 }),
+    ("image, others, full, T* = 5", Select::Image { told: Told::ByOthers, is_full: true, every: 5 }),
 ];
 
 fn experiment(arguments: &Arguments) -> Result<()> {
@@ -189,10 +194,7 @@ impl<'a> Run<'a> {
             scan: Scan::new(&first, &seen.images),
             objects: first,
             image: Learned::default(),
-            windows: Windows::new(match select {
-                Select::Windows { cell, .. } => cell,
-                _ => 1,
-            }),
+            windows: Windows::new(CELL),
             posteriors: Vec::new(),
             is_scanning: true,
             evidence: 0.0,
@@ -259,8 +261,7 @@ impl<'a> Run<'a> {
             }
             Select::Image { .. } => return Ok(()),
             Select::Windows { is_full, every, .. } if iteration.is_multiple_of(every) => {
-                let wr = std::env::var("WR").map_or(WINDOW_RANK, |v| v.parse().unwrap());
-                let rank = if is_full { sizes.windows } else { wr.min(sizes.windows / 3) };
+                let rank = if is_full { sizes.windows } else { WINDOW_RANK.min(sizes.windows / 3) };
                 let how = (KernelName::Sum, sizes.windows, rank);
                 self.windows.fit(objects, images, &self.posteriors, how, rng)?;
             }
@@ -276,27 +277,25 @@ impl<'a> Run<'a> {
     /// Scores of an image of these scenes; `is_seen` if it is one that was learned from.
     fn scores(&self, scenes: &Scenes, n: usize, is_seen: bool) -> Vec<f64> {
         let image = &scenes.images[n * CANVAS * CANVAS..][..CANVAS * CANVAS];
-        let (mut scores, looks) = match self.select {
+        let mut scores = match self.select {
             _ if self.is_scanning => return self.scan.scores(&self.objects, image),
             Select::Scan => return self.scan.scores(&self.objects, image),
-            Select::Image { told, looks, .. } if is_seen => {
-                (self.image.scores(&self.objects, &self.posteriors, n, told), looks)
+            Select::Image { told, .. } if is_seen => {
+                self.image.scores(&self.objects, &self.posteriors, n, told)
             }
-            Select::Image { looks, .. } => {
-                (self.image.predicted(&self.objects, &self.seen.images, &self.posteriors, image), looks)
+            Select::Image { .. } => {
+                self.image.predicted(&self.objects, &self.seen.images, &self.posteriors, image)
             }
-            Select::Windows { looks, .. } => {
+            Select::Windows { .. } => {
                 let mut scores = self.windows.scores(&self.objects, image);
                 // What the regression does not know of this image but its own last posterior does.
                 for (placed, probability) in self.posteriors[n].placed.iter().filter(|_| is_seen) {
                     scores[placed.object * self.objects.positions() + placed.position] += probability;
                 }
-                (scores, looks)
+                scores
             }
         };
-        if looks > 0 {
-            self.scan.look_again(&self.objects, image, &mut scores, looks);
-        }
+        self.scan.look_again(&self.objects, image, &mut scores, LOOKS);
         scores
     }
 
@@ -406,9 +405,8 @@ mod tests {
             let matches = matched(&objects, &run.objects);
             (matches.iter().flatten().count(), run.accuracy(&new, &matches, false)[0])
         };
-        let (scanned, windows) =
-            (found(Select::Scan), found(Select::Windows { is_full: false, every: 1, cell: 3, looks: 27 }));
-        let image = found(Select::Image { told: Told::ByAll, is_full: true, every: 1, looks: 27 });
+        let (scanned, windows) = (found(Select::Scan), found(Select::Windows { is_full: false, every: 1 }));
+        let image = found(Select::Image { told: Told::ByAll, is_full: true, every: 1 });
         assert!(scanned.0 == sizes.objects && windows.0 == sizes.objects, "{scanned:?} {windows:?}");
         assert!(windows.1 > 0.8 * scanned.1 && image.1 < windows.1, "{scanned:?} {windows:?} {image:?}");
     }

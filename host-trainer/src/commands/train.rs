@@ -70,7 +70,7 @@ scores are a matrix that the model keeps, and a device selects by it too. With -
 the latents that they name: a little better where many latents of one sign overlap, for D x H multiply-adds a sample.
 
 --model gmm is a Gaussian mixture: exactly one latent, a component, makes a point, and `infer` gives the probability of each. --noise is shared by all
-components, or --noise components: a variance of each dimension in each. All components are looked at, or --selected of them.
+components, or --noise components: a variance of each dimension in each. All components are looked at, or --selected of them, found near those that a point kept last.
 
 Voices in a room, on two to four microphones some centimetres apart, need --model spatial: it learns delays and echoes, of up to four sources, also
 more than microphones (three on two; four on two is too many). Sources and microphones must stay where they are. Frames are 128 ms

@@ -86,7 +86,9 @@ impl Plan {
             if settings.is_adaptive() {
                 self.states = self.states.or(Some(settings.states));
             }
-            if settings.engine != Engine::Exact && is_open {
+            // A mixture that looks at all its components says of how many it tells; asked for, they would be all it keeps.
+            let tells_all = settings.model.kind().is_mixture() && settings.singletons;
+            if settings.engine != Engine::Exact && is_open && !tells_all {
                 (self.selected, self.max_active) = (Some(settings.selected), Some(settings.max_active));
             }
             if settings.engine == Engine::Gibbs {
