@@ -28,6 +28,8 @@
 //!
 //! Work, every K samples: D + H real transforms of L samples, and for each of the L/2 + 1 bins 2^H states, each a division and some 10
 //! multiply-adds for D = 2, a factorisation of D x D for more. Memory: [`SpatialStream::memory_len`].
+//!
+//! Parameters are as they were trained. On two microphones [`FollowingStream`] changes them with sources that move slowly.
 
 mod array;
 mod bin;
