@@ -53,8 +53,8 @@ pub struct Following<'m> {
 }
 
 impl<'m> Following<'m> {
-    /// Nothing for more than two microphones, and for rates below 0 or above 1/2. 0 follows nothing; 0.15 follows a walk of
-    /// 5 degrees a second.
+    /// Nothing for more than two microphones, and for rates below 0 or above 1/2. 0 follows nothing; with 0.15 two voices after a walk
+    /// of 45 degrees in 10 s come apart nearly as after training again.
     pub fn new(model: SpatialModel<'m>, rate: f32) -> Option<Self> {
         (model.microphones() == 2 && (0.0..=MOST_RATE).contains(&rate)).then_some(Self { model, rate })
     }

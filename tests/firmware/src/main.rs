@@ -28,7 +28,7 @@ use timer::{Clock, now};
 
 /// The smallest core has 16 KiB for these and for the stack: no room for rooms of full size.
 const IS_SMALL: bool = cfg!(timer = "nrf51");
-const ARENA_LEN: usize = if IS_SMALL { 1856 } else { 24_000 };
+const ARENA_LEN: usize = if IS_SMALL { 1856 } else { 22_000 };
 const MAX_DIMS: usize = 64;
 const MAX_BLOCK: usize = if IS_SMALL { 192 } else { 384 };
 /// Of all channels or sources.
