@@ -8,7 +8,7 @@
 //! ```
 //!
 //! choose the size of patches and the number of latents by themselves and learn everything else from the noisy picture. How they choose was set on
-//! the pictures cameraman, peppers and ascent; boat was not looked at for that, house was with a prototype: its rows are not held out. Rows are means over three draws of the noise, in
+//! the pictures cameraman and peppers; boat was not looked at for that, house was with a prototype: its rows are not held out. Rows are means over three draws of the noise, in
 //! decibels, and seconds on all cores of both commands together.
 //!
 //! Then half of the pixels, or four of five, are missing:
@@ -25,7 +25,7 @@
 //! cargo run --release -p spikelet-trainer --example pictures -- FOLDER [--quick] [--draws 1] [--peers] [--skip ROWS]
 //! ```
 //!
-//! FOLDER has cameraman256.png, peppers256.png, house256.png and boat512.png, or PATH is one picture. All of it takes about an hour and a half on two cores; --quick, one small
+//! FOLDER has cameraman256.png, peppers256.png, house256.png and boat512.png, or PATH is one picture. All of it takes about half an hour on two idle cores (by the seconds of single rows); --quick, one small
 //! cut of the first picture, some seconds.
 
 pub(crate) mod common;

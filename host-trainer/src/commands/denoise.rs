@@ -1,7 +1,8 @@
 //! `spikelet denoise`: data as the model explains it, without the noise.
 //!
 //! Every point becomes its posterior mean, W <s.z>, computed by the core in `f32`. Where points are pieces of a picture
-//! or recording, every pixel is the mean over the pieces it lies in, each with the inverse of its posterior variance as weight.
+//! or recording, every pixel is the mean over the pieces it lies in, each with the inverse of its posterior variance as weight. Of patches of pictures that overlap each
+//! loses a little less than its noise: see [`crate::pictures`].
 
 mod masked;
 
@@ -9,14 +10,17 @@ use super::engine::{self, Extra};
 use super::inferring::Inferring;
 use super::model_file::{ModelFile, same_dims, warn_of_rate};
 use super::output::{Progress, counted, print, refuse_overwriting};
+use super::recover::{learned_scores, recover_as};
 use super::separate::decibels;
 use super::streaming;
 use crate::data::{Mosaic, Points, Sheet, Source, write_npy_f32, write_wav};
 use crate::files;
 use crate::metrics::{psnr_db, si_sdr_db, snr_db};
+use crate::pictures::for_overlapping;
+use crate::prepare::Prepared;
 use crate::{Error, Result};
 use spikelet::frame::{Form, Frame};
-use spikelet::{Engine, Model, SpectralModel};
+use spikelet::{Engine, Kind, Model, SpectralModel};
 use std::path::{Path, PathBuf};
 
 /// The largest number a pixel has.
@@ -109,6 +113,25 @@ impl Denoise {
             let what = "the model takes sound apart into sources";
             return Err(Error::input(what, self.model.display(), "use spikelet separate"));
         }
+        let sides = match frame.map(|frame| frame.form) {
+            Some(Form::Patches { width, height, .. }) => width.min(height),
+            _ => 0,
+        };
+        // Of patches that hardly overlap each is taken as it is best by itself.
+        let overlap = 2 * self.step <= sides
+            && self.mask.is_none()
+            && model.fixed.is_none()
+            && (model.shape.kind, engine) == (Kind::Gsc, Engine::Truncated)
+            && !model.has_full_slab()
+            && learned_scores(&model).is_none();
+        let less = match recover_as(&blob, model).filter(|_| overlap) {
+            Some((parameters, options)) => {
+                let (parameters, options) = for_overlapping(parameters, options);
+                Some(Prepared::<f32>::new(&parameters, &options)?)
+            }
+            None => None,
+        };
+        let model = less.as_ref().map_or(Ok(model), Prepared::model)?;
         if let Some(mask) = &self.mask {
             let (text, points) = self.masked((model, engine), frame.as_ref(), mask)?;
             return print(&format!("{}: {}{text}\n", self.out.display(), counted(points, "point")));
@@ -121,7 +144,10 @@ impl Denoise {
         same_dims(&source, &model, &self.model)?;
         warn_of_rate(&source, &blob);
         let (text, points) = match source.pieces().is_some() {
-            true => self.sheet(model, engine, frame.as_ref(), source)?,
+            true => {
+                let extra = if less.is_some() { Extra::Overlapping } else { Extra::Reconstruction };
+                self.sheet((model, engine, extra), frame.as_ref(), source)?
+            }
             false => self.points(model, engine, source)?,
         };
         print(&format!("{}: {}{text}\n", self.out.display(), counted(points, "point")))
@@ -160,8 +186,7 @@ impl Denoise {
     /// A picture or recording in pieces.
     fn sheet(
         &self,
-        model: Model<'_, f32>,
-        engine: Engine,
+        how: (Model<'_, f32>, Engine, Extra),
         frame: Option<&Frame>,
         mut source: Source,
     ) -> Result<(String, usize)> {
@@ -176,7 +201,7 @@ impl Denoise {
             return Err(self.other_size(truth.size(), data.size()));
         }
         let mut mosaic = Mosaic::new(&whole);
-        self.each(model, engine, &mut source, |first, values, weights| mosaic.add(first, values, weights))?;
+        self.each(how, &mut source, |first, values, weights| mosaic.add(first, values, weights))?;
         let result = mosaic.finish();
         result.write(&self.out)?;
         let text = truth.map_or_else(String::new, |truth| {
@@ -209,7 +234,8 @@ impl Denoise {
             }
         };
         let mut result = Vec::new();
-        self.each(model, engine, &mut source, |_, values, _| result.extend_from_slice(values))?;
+        let how = (model, engine, Extra::Reconstruction);
+        self.each(how, &mut source, |_, values, _| result.extend_from_slice(values))?;
         match rate {
             Some(rate) => write_wav(&self.out, rate, dims, &result)?,
             None => write_npy_f32(&self.out, &[points, dims], &result)?,
@@ -228,14 +254,12 @@ impl Denoise {
     /// Calls `put` with the number of the first, the reconstructions and the weights of consecutive points, in order.
     fn each(
         &self,
-        model: Model<'_, f32>,
-        engine: Engine,
+        (model, engine, extra): (Model<'_, f32>, Engine, Extra),
         source: &mut Source,
         mut put: impl FnMut(usize, &[f32], &[f32]),
     ) -> Result<()> {
         let name = self.data.display().to_string();
         let threads = self.inferring.threads();
-        let extra = Extra::Reconstruction;
         let piece = engine::piece_points(&model, engine, threads, extra);
         let mut progress = Progress::new("denoise", source.points());
         let (mut chunk, mut first) = (Vec::new(), 0);

@@ -47,6 +47,8 @@ pub(super) enum Extra {
     Nothing,
     /// [`Posteriors::reconstruction`].
     Reconstruction,
+    /// The same, with weights for which it is asked what latents have in common.
+    Overlapping,
     /// [`Posteriors::states`]; every state within the mask that [`check_states`] allows.
     States,
 }
@@ -146,7 +148,10 @@ pub(super) fn infer_part(
     name: &str,
     extra: Extra,
 ) -> Result<Posteriors> {
-    let detail = Detail::Marginals;
+    let detail = match extra {
+        Extra::Overlapping if model.gram.is_some() => Detail::SecondMoments,
+        _ => Detail::Marginals,
+    };
     let mut memory = vec![0.0; engine.arena_len(model.shape, detail)];
     let mut inference = Inference::with_engine(model, &mut memory, detail, engine)
         .expect("memory of the length it asked for, and an engine that was checked");
@@ -175,8 +180,10 @@ pub(super) fn infer_part(
         results.variance.extend_from_slice(estimate.variance);
         results.distance.extend_from_slice(estimate.distance);
         results.evidence.push(estimate.evidence);
-        if extra == Extra::Reconstruction {
-            results.weight.push(Mosaic::weight(&model, estimate.variance));
+        match extra {
+            Extra::Reconstruction => results.weight.push(Mosaic::weight(&model, estimate.variance)),
+            Extra::Overlapping => results.weight.push(Mosaic::joint_weight(&model, &estimate)),
+            Extra::Nothing | Extra::States => {}
         }
         let row = results.map.len();
         results.map.resize(row + model.shape.latents, 0);
@@ -185,7 +192,7 @@ pub(super) fn infer_part(
         }
         match extra {
             Extra::Nothing => {}
-            Extra::Reconstruction => {
+            Extra::Reconstruction | Extra::Overlapping => {
                 inference.reconstruct(&mut sample).expect("D entries");
                 results.reconstruction.extend_from_slice(&sample);
             }

@@ -54,7 +54,8 @@ Figures (the names are those of --json, where one that does not apply is absent 
                     more dimensions than latents, the pseudo-inverse; absent with fewer
   reference_snr_db  --reference with D columns, the data without noise: this over what W<s.z> leaves of it;
                     noisy_snr_db is the same for the data as they came
-  psnr_db           ... and the peak (--peak) over it; not for recordings. Of a picture the one that the patches make
+  psnr_db           ... and the peak (--peak) over it; not for recordings. Of a picture the one that the patches make;
+                    denoise makes a better one of patches that overlap
   si_sdr_db         --reference with H columns, the true sources: of each the SI-SDR of its latent. The pair with the
                     highest is matched first, then the best of what is left; the sign does not matter.
                     si_sdr_latents has the latents. A source that is silent has null

@@ -9,8 +9,8 @@
 
 use super::sheet::{Kind, Sheet};
 use crate::error::{Error, Result};
-use spikelet::Model;
 use spikelet::frame::{Form, Frame};
+use spikelet::{Estimate, Model};
 use std::ops::Range;
 use std::path::Path;
 
@@ -152,7 +152,29 @@ impl<'a> Mosaic<'a> {
         if model.shape.kind.is_maximal() {
             return 1.0;
         }
-        let spread = variance.iter().zip(model.gram_diagonal).map(|(v, g)| v * g).sum::<f32>();
+        Self::over(variance.iter().zip(model.gram_diagonal).map(|(v, g)| v * g).sum::<f32>())
+    }
+
+    /// The same with what the candidates have in common, sum_hj G_hj cov_hj: latents that stand for one another are far less unsure together
+    /// than each is. Needs second moments and a model with its Gram matrix; without them it is [`Mosaic::weight`].
+    pub fn joint_weight(model: &Model<'_, f32>, estimate: &Estimate<'_, f32>) -> f32 {
+        let (Some(gram), false) = (model.gram, estimate.second.is_empty()) else {
+            return Self::weight(model, estimate.variance);
+        };
+        let mut spread = estimate.variance.iter().zip(model.gram_diagonal).map(|(v, g)| v * g).sum::<f32>();
+        let latents = estimate.selected.iter().map(|&latent| usize::from(latent));
+        for (a, i) in latents.clone().enumerate() {
+            for (b, j) in latents.clone().enumerate().take(a) {
+                let (high, low) = (i.max(j), i.min(j));
+                let common =
+                    estimate.second[a * estimate.selected.len() + b] - estimate.mean[i] * estimate.mean[j];
+                spread += 2.0 * common * gram[high * (high + 1) / 2 + low];
+            }
+        }
+        Self::over(spread.max(0.0))
+    }
+
+    fn over(spread: f32) -> f32 {
         if spread.is_finite() { 1.0 / (1.0 + spread) } else { 1.0 }
     }
 

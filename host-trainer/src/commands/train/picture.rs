@@ -97,14 +97,17 @@ impl Train {
         let threads = self.threads();
         let divided = Divided::new(pictures, first.noise, self.plan.seed);
         let mut progress = Progress::new("trying sizes of patches", candidates.len());
-        // As many latents in all of them: of few passes, many have not learned as much as they will.
-        let latents = candidates.iter().map(|sizes| sizes.latents).min().unwrap_or(first.latents);
-        let mut tried = Vec::new();
+        let mut tried: Vec<(f64, Sizes)> = Vec::new();
         for sizes in candidates {
             self.framing.set_patch(sizes.side);
             let Some(frame) = self.framing.frame(ModelKind::Gsc, 0, || Ok(1))? else { return Ok(first) };
-            tried.push((divided.risk(&Sizes { latents, ..sizes }, &frame, threads, self.plan.seed)?, sizes));
+            let risk = divided.risk(&sizes, &frame, threads, self.plan.seed)?;
+            tried.push((risk, sizes));
             progress.advance(1);
+            // Larger ones are worse still.
+            if tried.len() > 1 && tried.iter().all(|(other, _)| risk >= *other) {
+                break;
+            }
         }
         drop(progress);
         tried.sort_by(|a, b| a.0.total_cmp(&b.0));
