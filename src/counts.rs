@@ -189,6 +189,24 @@ counts! {
     SpatialMacs = "spatial-macs",
     /// Parameters of bins decoded from integers.
     SpatialDecoded = "spatial-decoded",
+
+    // Sources in one channel: frames, bins of their power and of masked spectra, bins of bands.
+    ChannelFrames = "channel-frames",
+    ChannelBins = "channel-bins",
+    ChannelBands = "channel-bands",
+    /// Latents of all filters, successors that are followed.
+    ChannelLatents = "channel-latents",
+    ChannelSuccessors = "channel-successors",
+    /// Quads of bands of latents compared with a frame, by encoding.
+    ChannelFloats = "channel-f32",
+    ChannelBytes = "channel-i8",
+    /// Quads of bands of frames and backgrounds, by encoding.
+    ChannelBesideFloats = "channel-beside-f32",
+    ChannelBesideBytes = "channel-beside-i8",
+    /// States, entries of masks of two sources and of more.
+    ChannelStates = "channel-states",
+    ChannelPairs = "channel-pairs",
+    ChannelMasks = "channel-masks",
 }
 
 impl Count {

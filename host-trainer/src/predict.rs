@@ -5,6 +5,7 @@
 //! instructions of other models, measured under an emulator: `tests/cost --fit` writes `predict/weights.csv`, and `tests/cost
 //! --predict` says how near predictions come to models that were not fitted.
 
+pub mod channels;
 mod draw;
 pub mod rooms;
 

@@ -1,5 +1,6 @@
 //! Bands of a spectrum, compressed: what a frame looks like to the model.
 
+use crate::counts::Count;
 use crate::math::Real;
 
 /// A triangle over bins: P_f = max(0, min((f - lo) rise, (hi - f) fall)).
@@ -32,6 +33,7 @@ impl Band {
             }
             f += 1.0;
         }
+        Count::ChannelBands.add(f as usize - first);
         sum
     }
 }
@@ -46,6 +48,7 @@ pub fn compress(energy: f32, floor: f32, power: f32) -> f32 {
 
 /// a_f^2 = c^2 (20 / L)^2 |X_f|^2 of all bins, where `scale` is c^2.
 pub fn frame_power(spectrum: &[[f32; 2]], length: usize, scale: f32, power: &mut [f32]) {
+    Count::ChannelBins.add(power.len());
     let unit = 20.0 / length as f32;
     let scale = scale * (unit * unit);
     for (power, &[re, im]) in power.iter_mut().zip(spectrum) {

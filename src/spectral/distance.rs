@@ -5,6 +5,7 @@
 //! the order of sums does not matter; Cortex-M's DSP extension takes four bands at a time (`dsp`).
 
 use crate::blob::framed::Numbers;
+use crate::counts::Count;
 use crate::numeric::slices::{set, span};
 use crate::numeric::words::{words, words_mut};
 
@@ -45,6 +46,7 @@ impl<'m> Beside<'m> {
     /// Writes v.
     pub fn set_frame(&mut self, bands: &[f32], unit: Unit) {
         let quads = bands.as_chunks::<QUAD>().0.iter();
+        self.count(quads.len());
         if self.is_integer {
             for ([v, ..], quad) in self.words().iter_mut().zip(quads) {
                 let [a, b, c, d] = quad.map(|v| byte(v * unit.inverse));
@@ -60,6 +62,7 @@ impl<'m> Beside<'m> {
     /// Makes background `i` the floor.
     pub fn clear(&mut self, i: usize, floor: f32, unit: Unit) {
         let floor = floor * unit.inverse;
+        self.count(self.quads());
         if self.is_integer {
             let word = byte(floor) * 0x0101_0101;
             self.words().iter_mut().for_each(|record| set(record, 1 + i, word));
@@ -70,6 +73,7 @@ impl<'m> Beside<'m> {
 
     /// Raises background `i` to a latent of another group, whose gain is `ratio` times that of this one.
     pub fn raise(&mut self, i: usize, rows: Numbers<'_>, dims: usize, latent: usize, ratio: f32) {
+        self.count(dims / QUAD);
         match rows {
             Numbers::Float(rows) => {
                 let row = span(rows, latent * dims, dims).as_chunks::<QUAD>().0;
@@ -100,6 +104,16 @@ impl<'m> Beside<'m> {
         }
     }
 
+    /// Quads of bands that memory is for.
+    fn quads(&self) -> usize {
+        self.memory.len() / if self.is_integer { PARTS } else { PARTS * QUAD }
+    }
+
+    /// Counts quads that are written.
+    fn count(&self, quads: usize) {
+        if self.is_integer { Count::ChannelBesideBytes } else { Count::ChannelBesideFloats }.add(quads);
+    }
+
     fn words(&mut self) -> &mut [[u32; PARTS]] {
         words_mut(self.memory).as_chunks_mut().0
     }
@@ -111,6 +125,7 @@ impl<'m> Beside<'m> {
     /// Squared distances of row `latent` beside all backgrounds, in the unit's own scale.
     #[inline(never)]
     pub fn distances(&self, rows: Numbers<'_>, dims: usize, latent: usize) -> [f32; BACKGROUNDS] {
+        if self.is_integer { Count::ChannelBytes } else { Count::ChannelFloats }.add(dims / QUAD);
         match rows {
             Numbers::Float(rows) => floats(span(rows, latent * dims, dims), self.memory),
             Numbers::Integer(rows) => {

@@ -3,6 +3,7 @@
 
 use super::distance::{BACKGROUNDS, Beside, Unit};
 use super::model::{MOST_SOURCES, SpectralModel};
+use crate::counts::Count;
 use crate::math::Real;
 use crate::numeric::slices::{at, copy, set, span, span_mut};
 use crate::select::rise;
@@ -118,6 +119,8 @@ impl Frame<'_> {
         let chosen = self.select(gains, alone, scratch);
         let mut scores = [0.0; MOST_STATES];
         let count = self.score(gains, &chosen, scratch, &mut scores);
+        Count::ChannelLatents.add(self.model.latents());
+        Count::ChannelStates.add(count);
         let scores = span_mut(&mut scores, 0, count);
         let mut most = at(scores, 0);
         scores.iter().for_each(|&score| most = if score > most { score } else { most });
@@ -164,6 +167,7 @@ impl Frame<'_> {
                 if q > 0.0 {
                     let share = persistence * q;
                     let mut given = 0;
+                    Count::ChannelSuccessors.add(model.successors());
                     for &[to, probability] in model.next(source.first + k) {
                         let to = usize::from(to);
                         set(
@@ -348,6 +352,7 @@ fn add_of_two(
     powers: &[f32; 256],
     parts: &mut [f32],
 ) {
+    Count::ChannelPairs.add(parts.len());
     let rows = model.mask(first.into()).iter().zip(model.mask(second.into()));
     for (part, (&a, &b)) in parts.iter_mut().zip(rows) {
         let (a, b) = (powers[usize::from(a)] * g, powers[usize::from(b)] * h);
@@ -365,6 +370,7 @@ fn add(
     parts: &mut [f32],
 ) {
     let len = model.mask_len();
+    Count::ChannelMasks.add(len * model.count());
     for m in 0..len {
         let (mut each, mut sum) = ([0.0; MOST_SOURCES], 0.0);
         let latents = latents.iter().take(model.count());

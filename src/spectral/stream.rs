@@ -6,6 +6,7 @@ use super::level::Levels;
 use super::model::{MASK_BASE, MASK_STEP, MOST_FILTERS, MOST_SOURCES, SpectralModel};
 use super::watch::Watch;
 use crate::blob::groups::Groups;
+use crate::counts::Count;
 use crate::math::Real;
 use crate::numeric::slices::{at, set, span, span_mut};
 use crate::stream::Pieces;
@@ -157,6 +158,7 @@ impl Work<'_> {
     ) -> bool {
         // The newest K samples end at the oldest of the ring.
         let (length, hop) = (model.length(), model.hop());
+        Count::ChannelFrames.add(1);
         let start = if oldest >= hop { oldest - hop } else { oldest + length - hop };
         let mut energy = 0.0;
         span(input, start, hop).iter().for_each(|x| energy += x * x);
@@ -180,6 +182,7 @@ impl Work<'_> {
         let (len, single) = (model.mask_len().max(1), model.single());
         let rows = self.masks.chunks_exact(len);
         for (ring, mask) in output.chunks_exact_mut(length.max(1)).zip(rows) {
+            Count::ChannelBins.add(self.part.len());
             for (f, (part, &[re, im])) in self.part.iter_mut().zip(self.spectrum.iter()).enumerate() {
                 let m = if f < single { f } else { single + (f - single) / 2 };
                 let gain = residue + (1.0 - residue) * at(mask, m);

@@ -11,12 +11,12 @@
 
 mod models;
 
-use models::{Made, SAMPLES, made, names};
+use models::{Input, Made, SAMPLES, made, names};
 use spikelet::counts::{Count, Counts};
 use spikelet::{Blob, Detail, Engine, Gibbs, Inference};
-use spikelet_trainer::predict::rooms::{self, count_hops};
 use spikelet_trainer::predict::{
-    ALLOWED, Core, Predictor, SEED, count, count_blocks, count_transform, dot, draw, loud, method,
+    ALLOWED, Core, Prediction, Predictor, SEED, channels, count, count_blocks, count_transform, dot, draw,
+    loud, method, rooms,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,7 +46,7 @@ fn main() {
 
 /// The samples of a model; every third is a loud one. A stream has them one after the other.
 fn samples(made: &Made) -> Vec<Vec<f32>> {
-    if let (true, Some(recording)) = (made.is_room, &made.samples) {
+    if let (Input::Room | Input::Channel, Some(recording)) = (made.input, &made.samples) {
         return vec![recording.clone()];
     }
     let blob = made.blob();
@@ -87,8 +87,10 @@ fn measured(folder: &Path, core: &str) -> Measured {
 fn counted(made: &Made) -> Vec<Vec<Counts>> {
     let samples = samples(made);
     let each = |blocks: Vec<Counts>| blocks.into_iter().map(|counts| vec![counts]).collect();
-    if made.is_room {
-        return each(count_hops(&made.room(), &samples.concat()).unwrap());
+    match made.input {
+        Input::Points => {}
+        Input::Room => return each(rooms::count_hops(&made.room(), &samples.concat()).unwrap()),
+        Input::Channel => return each(channels::count_hops(&made.channel(), &samples.concat()).unwrap()),
     }
     let blob = made.blob();
     if made.draws > 0 {
@@ -143,6 +145,9 @@ fn fit(folder: &Path, cores: &[&str]) {
                 models.iter().filter(|(name, _)| costs.contains_key(name)).map(|(_, made)| made.shape[i]);
             println!("{core},most:{what},{}", most.max().unwrap());
         }
+        let channels =
+            models.iter().filter(|(name, made)| made.input == Input::Channel && costs.contains_key(name));
+        println!("{core},most:bands,{}", channels.map(|(_, made)| made.channel().dims()).max().unwrap());
     }
 }
 
@@ -185,6 +190,22 @@ fn non_negative(rows: &[Row]) -> Vec<f64> {
 
 const RIDGE: f64 = 1e-5;
 
+/// What `spikelet inspect` says about a core.
+fn predictor(made: &Made) -> Box<dyn Fn(Core) -> Prediction + '_> {
+    match made.input {
+        Input::Points => {
+            let predictor = Predictor::new(&made.blob().model(), made.engine).unwrap();
+            let predictor = predictor.with_stream(&made.blob(), made.engine).unwrap();
+            Box::new(move |core| predictor.on(core).unwrap())
+        }
+        Input::Room => Box::new(|core| rooms::predict(core, &made.room()).unwrap().unwrap()),
+        Input::Channel => {
+            let hop = channels::Hop::new(&made.channel()).unwrap();
+            Box::new(move |core| hop.on(core).unwrap())
+        }
+    }
+}
+
 /// Whether predictions are good enough.
 fn check(folder: &Path, cores: &[&str]) -> bool {
     let mut wrong = Vec::new();
@@ -193,10 +214,7 @@ fn check(folder: &Path, cores: &[&str]) -> bool {
     for name in names("check") {
         let made = &made(&name);
         let counts = counted(made);
-        let predictor = (!made.is_room).then(|| {
-            let predictor = Predictor::new(&made.blob().model(), made.engine).unwrap();
-            predictor.with_stream(&made.blob(), made.engine).unwrap()
-        });
+        let predict = predictor(made);
         for core in cores {
             let costs = measured(folder, core);
             let Some(found) = costs.get(&name) else { continue };
@@ -210,15 +228,14 @@ fn check(folder: &Path, cores: &[&str]) -> bool {
             let (expected, measured) = (mean(&predicted), mean(&totals));
             let error = expected / measured - 1.0;
             let worst = totals.iter().copied().fold(0.0, f64::max);
-            let prediction = match &predictor {
-                Some(predictor) => predictor.on(core).unwrap(),
-                None => rooms::predict(core, &made.room()).unwrap().unwrap(),
-            };
+            let prediction = predict(core);
             // Of a block of a stream all points may be the worst.
             let points = made.bins().unwrap_or(1) as f64;
             let beside = prediction.streamed.map_or(0.0, |streamed| streamed - prediction.instructions());
             let bound = points * (prediction.worst + beside.max(0.0));
-            let is_short = worst > bound;
+            // Of one channel `inspect` promises not to be below.
+            let is_short =
+                worst > bound || (made.input == Input::Channel && channels::ROOM * expected < measured);
             println!(
                 "| {} | {name} | {expected:.0} | {measured:.0} | {:+.1} % | {:.0} | {worst:.0} |",
                 core.name,
@@ -232,7 +249,7 @@ fn check(folder: &Path, cores: &[&str]) -> bool {
     }
     if !wrong.is_empty() {
         eprintln!(
-            "cost-fit: off by more than {ALLOWED}, or above the worst case; run tests/cost --fit: {}",
+            "cost-fit: off by more than {ALLOWED}, or above what `inspect` says; run tests/cost --fit: {}",
             wrong.join(", ")
         );
     }

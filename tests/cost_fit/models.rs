@@ -13,21 +13,26 @@
 //! | transform64, windows4 | a stream: bins, or hop |
 //! | gibbs-2x10x1x0 | chains, sweeps, latents chosen at random, whether chains start at random |
 //!
-//! Spatial streams are called room, microphones x sources x length x hop of a frame, and i16 where parameters are integers.
+//! Spatial streams are called room, microphones x sources x length x hop of a frame, and i16 where parameters are integers; streams of one
+//! channel are called channel, bands x length x hop x latents of each source, and i8 where spectra are integers.
 
 use spikelet::frame::{Form, Frame};
 use spikelet::model::Width;
 use spikelet::rng::Rng;
-use spikelet::{Blob, Engine, Gibbs, SpatialModel, Start};
+use spikelet::{Blob, Engine, Gibbs, SpatialModel, SpectralModel, Start};
 use spikelet_trainer::blob::{About, write};
 use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use spikelet_trainer::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
+use spikelet_trainer::spectral::Encoding;
 use std::fs;
 use std::path::Path;
 
+#[path = "../common/channels.rs"]
+mod channels;
 #[path = "../common/rooms.rs"]
 mod rooms;
 
+use channels::Channel;
 use rooms::Room;
 
 /// Samples of each.
@@ -46,8 +51,6 @@ pub fn names(purpose: &str) -> Vec<String> {
         files.filter(|file| purpose != "fit" && file.extension().is_some_and(|ending| ending == "spk"));
     let mut known: Vec<String> =
         known.map(|file| file.file_stem().unwrap().to_str().unwrap().into()).collect();
-    // Sources in one channel are not counted: `inspect` estimates them by what one of them took.
-    known.retain(|name| !name.starts_with("channel-"));
     known.sort();
     listed.chain(known).collect()
 }
@@ -61,8 +64,17 @@ pub struct Made {
     pub shape: [usize; 4],
     /// Draws for a block of a stream; 0 where there is none.
     pub draws: usize,
-    /// Whether it is a spatial stream, which has no points.
-    pub is_room: bool,
+    pub input: Input,
+}
+
+/// What is inferred.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    Points,
+    /// A recording of spaced microphones.
+    Room,
+    /// A recording of one channel.
+    Channel,
 }
 
 impl Made {
@@ -74,9 +86,13 @@ impl Made {
         SpatialModel::parse(&self.bytes).expect("allocators align by eight bytes at least")
     }
 
+    pub fn channel(&self) -> SpectralModel<'_> {
+        SpectralModel::parse(&self.bytes).expect("allocators align by eight bytes at least")
+    }
+
     /// Coefficients of a block, where there is a transform.
     pub fn bins(&self) -> Option<usize> {
-        if self.is_room {
+        if self.input != Input::Points {
             return None;
         }
         match self.blob().frame()?.form {
@@ -86,11 +102,11 @@ impl Made {
     }
 }
 
-/// Hops of a spatial stream, the last of them silent.
+/// Hops of a stream without points; of a room the last is silent.
 const HOPS: usize = 15;
 
-fn room(samples: Option<Vec<f32>>, bytes: Vec<u8>) -> Made {
-    Made { samples, bytes, engine: Engine::Truncated, shape: [0; 4], draws: 1, is_room: true }
+fn streamed(input: Input, samples: Vec<f32>, bytes: Vec<u8>) -> Made {
+    Made { samples: Some(samples), bytes, engine: Engine::Truncated, shape: [0; 4], draws: 1, input }
 }
 
 /// A spatial stream of a name.
@@ -101,7 +117,16 @@ fn made_room(shape: &str, is_integer: bool) -> Made {
     let (length, hop) = (length as u32, hop as u32);
     let delays = &delays[..sources];
     let room_of = Room { microphones, delays, length, hop, rate: 8000, is_integer, microphone: 0 };
-    room(Some(room_of.recording(HOPS * hop as usize, 7)), room_of.bytes())
+    streamed(Input::Room, room_of.recording(HOPS * hop as usize, 7), room_of.bytes())
+}
+
+/// A stream of one channel of a name.
+fn made_channel(shape: &str, is_integer: bool) -> Made {
+    let numbers: Vec<usize> = shape.split('x').map(|number| number.parse().unwrap()).collect();
+    let [bands, length, hop, ref latents @ ..] = numbers[..] else { panic!("{shape} is no channel") };
+    let encoding = if is_integer { Encoding::I8 } else { Encoding::F32 };
+    let bytes = Channel { latents, bands, length, hop, encoding }.bytes();
+    streamed(Input::Channel, channels::recording(HOPS * hop), bytes)
 }
 
 /// One of tests/conformance.
@@ -111,7 +136,10 @@ fn known(name: &str) -> Made {
     let samples = fs::read(path.with_extension("f32")).unwrap();
     let samples = samples.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
     if name.starts_with("room-") {
-        return room(Some(samples), bytes);
+        return streamed(Input::Room, samples, bytes);
+    }
+    if name.starts_with("channel-") {
+        return streamed(Input::Channel, samples, bytes);
     }
     let blob = Blob::parse(&bytes).unwrap();
     let (kind, shape) = (blob.kind(), blob.model().shape);
@@ -119,7 +147,7 @@ fn known(name: &str) -> Made {
     let engine = if name.ends_with("-gibbs") { gibbs } else { Engine::Truncated };
     let draws = usize::from(blob.frame().is_some());
     let shape = [shape.dims, shape.latents, shape.selected, shape.max_active];
-    Made { samples: Some(samples), bytes, engine, shape, draws, is_room: false }
+    Made { samples: Some(samples), bytes, engine, shape, draws, input: Input::Points }
 }
 
 /// The model of a name.
@@ -134,6 +162,9 @@ pub fn made(name: &str) -> Made {
     }
     if words[0] == "room" {
         return made_room(words[1], has("i16"));
+    }
+    if words[0] == "channel" {
+        return made_channel(words[1], has("i8"));
     }
     use ModelKind::{Bsc, Gmm, Gsc, Mca, Nmf, Ssmca};
     let kinds = [Gsc, Bsc, Nmf, Mca, Ssmca, Gmm];
@@ -230,5 +261,5 @@ pub fn made(name: &str) -> Made {
         Some(Form::Windows { .. }) => 1,
         _ => 0,
     };
-    Made { samples: None, bytes, engine, shape, draws, is_room: false }
+    Made { samples: None, bytes, engine, shape, draws, input: Input::Points }
 }

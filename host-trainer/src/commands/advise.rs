@@ -90,9 +90,10 @@ impl Advise {
                 return self.finish(text + &whole::spatial_quality(&choice), self.spatial_commands(&choice));
             }
             Content::Mono { .. } => {
-                let cost = spectra::cost(&self.data, self.core).ok();
-                text += &whole::one_channel(cost.as_ref(), self.core, &limits);
-                return self.finish(text, self.one_channel_commands());
+                let advised = spectra::best(&self.data, self.core, &limits);
+                text += &whole::one_channel(&advised, self.core, &limits);
+                return self
+                    .finish(text, self.one_channel_commands(advised.ok().map(|advice| advice.choice)));
             }
             _ => {}
         }
@@ -147,9 +148,12 @@ impl Advise {
     }
 
     /// To be run with a recording of every source, and what comes then.
-    fn one_channel_commands(&self) -> Vec<Vec<String>> {
-        let mut train =
-            words_of(&format!("train --model mca --latents {} --transform spectrum", spectra::LATENTS));
+    fn one_channel_commands(&self, choice: Option<spectra::Choice>) -> Vec<Vec<String>> {
+        let latents = choice.map_or(spectra::LATENTS, |choice| choice.latents);
+        let mut train = words_of(&format!("train --model mca --latents {latents} --transform spectrum"));
+        if let Some(choice) = choice.filter(|choice| choice.is_half) {
+            train.extend(words_of(&format!("--hop {}", choice.hop)));
+        }
         train.extend([self.data.display().to_string(), "--out".into(), self.out.display().to_string()]);
         vec![train]
     }

@@ -3,8 +3,6 @@
 mod room;
 mod spectral;
 
-pub(super) use spectral::m4f_instructions;
-
 use super::model_file::{ModelFile, arena_bytes, names};
 use super::output::{print, printable};
 use super::processor::{Cores, Load, OnCore, Processor};
@@ -23,8 +21,8 @@ use std::path::PathBuf;
 Operations are multiply-adds per sample, an upper bound; a loud sample (far above the noise) takes the refinement on top.
 Instructions on a core are predicted from measured ones, for samples that the model draws or those of --data. \"at worst\" is 1.25 times the most
 expensive of these and of samples up to a thousand times louder: an empirical envelope, not a bound. \"a guess\" names what is unlike all models
-that were measured. For spatial models instructions are those of a hop. Flash is the model and a library for its kind alone. Emulators count
-instructions, not cycles: see --cpi.
+that were measured. For spatial models and those of one channel instructions are those of a hop, which come at once. Flash is the model and a library
+for its kind alone. Emulators count instructions, not cycles: see --cpi.
 
 Example:
   spikelet inspect model.spk
@@ -138,7 +136,8 @@ impl Inspect {
             return room::show(&model, self.processor.predict_room(&model)?, &self.model, self.json);
         }
         if let Some(model) = file.spectral()? {
-            return spectral::show(&model, &self.model, self.json);
+            self.sampling.refuse()?;
+            return spectral::show(&model, self.processor.predict_channel(&model)?, &self.model, self.json);
         }
         let blob = file.blob()?;
         let engine = self.sampling.checked(&blob.model(), None)?;

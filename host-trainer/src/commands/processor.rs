@@ -4,13 +4,14 @@
 //! ones ([`crate::predict`]), of a stream with its transform or windows; cycles per instruction are an assumption, which `--cpi`
 //! replaces.
 
-use super::model_file::warn_of_rate;
+use super::model_file::{warn_of_rate, warn_unless_at};
 use crate::data::Source;
+use crate::predict::channels::Hop;
 use crate::predict::{CORES, Core, Prediction, Predictor, rooms};
 use crate::{Error, Result};
 use serde::Serialize;
 use spikelet::frame::Form;
-use spikelet::{Blob, Engine, SpatialModel};
+use spikelet::{Blob, Engine, SpatialModel, SpectralModel};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default, clap::Args)]
@@ -69,6 +70,25 @@ pub(super) struct Load {
     share_worst_block: Option<f64>,
     /// If every sample were the worst.
     share_worst: f64,
+    /// What instructions are counted of.
+    #[serde(skip)]
+    unit: Unit,
+}
+
+/// What instructions are counted of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Point,
+    Hop,
+}
+
+impl Unit {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Point => "point",
+            Self::Hop => "hop",
+        }
+    }
 }
 
 /// What there is to say about cores.
@@ -106,8 +126,7 @@ impl Processor {
                 });
             }
         };
-        let chosen = CORES.into_iter().filter(|core| self.core.is_none_or(|chosen| chosen == *core));
-        let predictions: Vec<Prediction> = chosen.filter_map(|core| predictor.on(core)).collect();
+        let predictions: Vec<Prediction> = self.chosen().filter_map(|core| predictor.on(core)).collect();
         let load = match (self.clock, predictions.first()) {
             (Some(clock), Some(prediction)) => Some(self.load(blob, clock, prediction)?),
             _ => None,
@@ -116,19 +135,46 @@ impl Processor {
         Ok(Cores { on_core, unknown: None, load, loud: Some(predictor.loud()) })
     }
 
+    fn chosen(&self) -> impl Iterator<Item = Core> {
+        let chosen = self.core;
+        CORES.into_iter().filter(move |core| chosen.is_none_or(|chosen| chosen == *core))
+    }
+
     /// The same for a spatial stream, hop by hop.
     pub fn predict_room(&self, model: &SpatialModel<'_>) -> Result<Cores> {
-        let chosen = CORES.into_iter().filter(|core| self.core.is_none_or(|chosen| chosen == *core));
-        let predictions = chosen.map(|core| rooms::predict(core, model)).collect::<Result<Vec<_>>>()?;
-        let predictions: Vec<Prediction> = predictions.into_iter().flatten().collect();
+        if self.data.is_some() {
+            let what = "a hop of a spatial model takes the same work whatever is heard";
+            return Err(Error::input(what, "--data", "leave it out"));
+        }
+        let predictions =
+            self.chosen().map(|core| rooms::predict(core, model)).collect::<Result<Vec<_>>>()?;
+        self.hop_by_hop(
+            model.byte_len(),
+            model.hop(),
+            model.rate(),
+            predictions.into_iter().flatten().collect(),
+        )
+    }
+
+    /// And for one of sources in one channel.
+    pub fn predict_channel(&self, model: &SpectralModel<'_>) -> Result<Cores> {
+        let hop = match &self.data {
+            Some(path) => Hop::of_recording(model, &only_channel(path, model)?)?,
+            None => Hop::new(model)?,
+        };
+        let predictions = self.chosen().filter_map(|core| hop.on(core)).collect();
+        self.hop_by_hop(model.byte_len(), model.hop(), model.rate(), predictions)
+    }
+
+    fn hop_by_hop(&self, bytes: usize, hop: usize, rate: u32, predictions: Vec<Prediction>) -> Result<Cores> {
         let load = match (self.clock, predictions.first()) {
             (Some(clock), Some(prediction)) => {
-                let known = Some(f64::from(model.rate())).filter(|&rate| rate > 0.0);
-                Some(self.share(clock, self.rate_or(known)? / model.hop() as f64, prediction))
+                let known = Some(f64::from(rate)).filter(|&rate| rate > 0.0);
+                Some(self.share(clock, Unit::Hop, self.rate_or(known)? / hop as f64, prediction))
             }
             _ => None,
         };
-        let on_core = predictions.iter().map(|on| OnCore::new(model.byte_len(), on)).collect();
+        let on_core = predictions.iter().map(|on| OnCore::new(bytes, on)).collect();
         Ok(Cores { on_core, unknown: None, load, loud: None })
     }
 
@@ -151,10 +197,10 @@ impl Processor {
             }
             _ => rate,
         };
-        Ok(self.share(clock, points_per_second, prediction))
+        Ok(self.share(clock, Unit::Point, points_per_second, prediction))
     }
 
-    fn share(&self, clock: f64, points_per_second: f64, prediction: &Prediction) -> Load {
+    fn share(&self, clock: f64, unit: Unit, points_per_second: f64, prediction: &Prediction) -> Load {
         let cycles_per_instruction = self.cpi.unwrap_or(prediction.core.cycles_per_instruction);
         let instructions = prediction.instructions();
         // What a stream takes beside inference is the same for all samples.
@@ -168,6 +214,7 @@ impl Processor {
             share: share(streamed),
             share_worst_block: prediction.worst_block.map(share),
             share_worst: share(prediction.worst + (streamed - instructions).max(0.0)),
+            unit,
         }
     }
 }
@@ -239,13 +286,14 @@ impl Cores {
             {
                 (true, _) => ": too slow",
                 (_, true) if load.share_worst_block.is_some() => ": the worst block is too slow",
-                (_, true) => ": the worst samples are too slow",
+                (_, true) => ": the worst case is too slow",
                 _ => "",
             };
+            let unit = load.unit.name();
             rows.push((
                 "processor",
                 format!(
-                    "{} of {} MHz{block}, {} if every sample were the worst{too_much} ({} points a second, {} cycles an \
+                    "{} of {} MHz{block}, {} if every {unit} were the worst{too_much} ({} {unit}s a second, {} cycles an \
                      instruction assumed)",
                     percent(load.share),
                     load.clock / 1e6,
@@ -276,6 +324,19 @@ fn points(path: &Path, blob: &Blob<'_>) -> Result<Vec<Vec<f32>>> {
         Ok(point.iter().map(|&y| y as f32).collect())
     });
     read.collect()
+}
+
+/// The beginning of a recording of one channel.
+fn only_channel(path: &Path, model: &SpectralModel<'_>) -> Result<Vec<f32>> {
+    let mut source = Source::open(path)?;
+    if source.rate().is_none() || source.dims() != 1 {
+        let advice = "give a .wav file of one channel";
+        return Err(Error::input("this is no recording of one channel", path.display(), advice));
+    }
+    warn_unless_at(&source, model.rate());
+    let mut values = Vec::new();
+    source.read_chunk(0, source.points().min(SAMPLES), &mut values)?;
+    Ok(values.into_iter().map(|y| y as f32).collect())
 }
 
 /// Points of a file that are looked at.

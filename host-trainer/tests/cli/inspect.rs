@@ -33,6 +33,27 @@ fn every_core_has_its_costs() {
     assert!(desk.good("inspect quiet.spk").contains("cortex-m33"));
 }
 
+/// Sources in one channel: figures of tests/COST.md, and those of `tests/cost --signals` for the stack.
+#[test]
+fn a_hop_of_one_channel_is_not_below_what_was_measured() {
+    let desk = Desk::new();
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/conformance/channel-d96h192.spk");
+    let facts = inspected(&desk, &format!("{model} --core m4f --clock 168MHz"));
+    let core = &facts["cores"][0];
+    let is_within = |key: &str, measured: u64| {
+        let predicted = core[key].as_u64().unwrap();
+        assert!(
+            (measured..measured + measured / 10).contains(&predicted),
+            "{key}: {predicted} for {measured}"
+        );
+    };
+    is_within("instructions", 1_651_789);
+    is_within("instructions_worst", 1_737_013);
+    is_within("stack_bytes", 6080);
+    assert!(core["text_bytes"].as_u64() > Some(20_000) && core["within_fit"] == true);
+    assert!(facts["load"]["share_worst"].as_f64() > facts["load"]["share"].as_f64());
+}
+
 #[test]
 fn a_stream_takes_a_share_of_the_processor() {
     let desk = Desk::with_model();

@@ -1,8 +1,9 @@
 //! The advice for models of whole recordings, in rooms and in one channel, as text.
 
-use super::fit::{Cost, Limits};
-use super::words::{exceeded, kib, percent, row};
+use super::fit::Limits;
+use super::words::row;
 use super::{rooms, spectra};
+use crate::Result;
 use crate::predict::Core;
 
 pub(super) fn spatial(choice: &rooms::Choice, given: bool) -> String {
@@ -51,18 +52,37 @@ pub(super) fn unknown_cost(core: Core) -> String {
 }
 
 /// One source at a time.
-pub(super) fn one_channel(cost: Option<&Cost>, core: Core, limits: &Limits) -> String {
+pub(super) fn one_channel(advice: &Result<spectra::Advice>, core: Core, limits: &Limits) -> String {
+    let choice = advice.as_ref().ok().map(|advice| advice.choice);
+    let latents = choice.map_or(spectra::LATENTS, |choice| choice.latents);
+    let half = choice.filter(|choice| choice.is_half).map_or(String::new(), |choice| {
+        format!(", --hop {}: half of a frame from one to the next, for less work", choice.hop)
+    });
+    let cost = match advice {
+        Ok(spectra::Advice { cost: Some(cost), guess, .. }) => {
+            let guess = guess.as_ref().map_or(String::new(), |why| row("", &format!("a guess: {why}")));
+            super::words::cost(cost, core, limits) + &row("", "of two sources like this one") + &guess
+        }
+        Ok(_) => row(
+            "cost",
+            &format!("not known for {}: models of one channel were not measured there", core.name),
+        ),
+        Err(_) => row(
+            "cost",
+            "not known from so short or silent a recording; `spikelet inspect` says it of a trained model",
+        ),
+    };
     row(
         "model",
         "mca of spectra: in one channel sources are told apart by their spectra, and the louder hides the other",
-    ) + &row("front end", "--transform spectrum: frames of 64 ms")
-        + &row("latents", &format!("{} typical spectra of each source", spectra::LATENTS))
+    ) + &row("front end", &format!("--transform spectrum: frames of 64 ms{half}"))
+        + &row("latents", &format!("{latents} typical spectra of each source"))
         + &row("encoding", "i8: a quarter of the flash, at the same quality")
-        + &one_channel_cost(cost, core, limits)
+        + &cost
         + &row(
             "quality",
-            "about 6 dB SI-SDR for a voice and music, 10 dB for a voice and noise (experiment one-channel), if each source was \
-             learned by itself",
+            "gains of about 6 dB in SI-SDR for a voice and music as loud, 10 dB for a voice and noise (experiment one-channel), where each \
+             source was learned by itself",
         )
         + &row(
             "",
@@ -70,37 +90,4 @@ pub(super) fn one_channel(cost: Option<&Cost>, core: Core, limits: &Limits) -> S
         )
         + &row("", "  spikelet merge A.spk B.spk --names a,b --encoding i8 --out both.spk")
         + &row("", "  spikelet separate both.spk MIXTURE.wav --out-dir sources")
-}
-
-/// Of two sources.
-fn one_channel_cost(cost: Option<&Cost>, core: Core, limits: &Limits) -> String {
-    let Some(cost) = cost else {
-        return row(
-            "cost",
-            "not known from so short a recording; `spikelet inspect` says it of a trained model",
-        );
-    };
-    let latency = cost.latency.map_or(String::new(), |seconds| format!(", latency {:.0} ms", 1e3 * seconds));
-    let sizes = row(
-        "",
-        &format!(
-            "RAM {} without stack, flash {} without the library{latency}",
-            kib(cost.ram),
-            kib(cost.flash)
-        ),
-    );
-    let work = match (cost.hertz, limits.clock) {
-        (Some([mean, _]), Some(clock)) => format!("about {} of the processor", percent(mean / clock)),
-        (Some([mean, _]), None) => format!("about {:.0} MHz of a {}", mean / 1e6, core.name),
-        (None, _) => format!("not known on {}, measured on a Cortex-M4F only", core.name),
-    };
-    let over = exceeded(cost, limits);
-    let fits = match over.is_empty() {
-        true => String::new(),
-        false => {
-            let advice = "--hop of half a frame and fewer latents take less work";
-            row("fits", &format!("NO: {}; {advice}", over.join(", ")))
-        }
-    };
-    row("cost", &format!("of two sources {work}")) + &sizes + &fits
 }

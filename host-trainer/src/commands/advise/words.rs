@@ -174,7 +174,7 @@ pub(super) fn choice(look: &Look, choice: &Choice, given: bool, has_float_unit: 
 }
 
 /// Limits that are not met, by how much.
-pub(super) fn exceeded(cost: &Cost, limits: &Limits) -> Vec<String> {
+fn exceeded(cost: &Cost, limits: &Limits) -> Vec<String> {
     let over = cost.over(limits).into_iter().filter(|(_, ratio)| *ratio > 1.0);
     over.map(|(what, ratio)| format!("{what} is {} of what there is", percent(ratio))).collect()
 }
@@ -189,9 +189,10 @@ pub(super) fn cost(cost: &Cost, core: Core, limits: &Limits) -> String {
         let share = match limits.clock {
             Some(clock) => {
                 format!(
-                    "{} of the processor, {} in the worst block",
+                    "{} of the processor, {} {}",
                     percent(mean / clock),
-                    percent(worst / clock)
+                    percent(worst / clock),
+                    cost.worst
                 )
             }
             None => format!("needs {:.0} MHz, {:.0} MHz {}", mean / 1e6, worst / 1e6, cost.worst),

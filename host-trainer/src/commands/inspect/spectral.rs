@@ -2,6 +2,7 @@
 
 use crate::commands::model_file::names;
 use crate::commands::output::{counted, print, printable};
+use crate::commands::processor::{Cores, Load, OnCore};
 use crate::{Error, Result};
 use serde::Serialize;
 use spikelet::SpectralModel;
@@ -35,12 +36,11 @@ struct Facts<'a> {
     features: [&'static str; 1],
     /// Operations per sample, on average.
     operations: u64,
-    /// Operations of a frame, which come at once.
-    operations_per_frame: u64,
-    /// Instructions of a frame on a Cortex-M4F, of two sources in bytes: about.
-    m4f_instructions_per_frame: Option<u64>,
-    /// Part of a Cortex-M4F of 168 MHz, at 1.5 cycles an instruction.
-    m4f_load: Option<f64>,
+    /// Operations of a hop, which come at once.
+    operations_per_hop: u64,
+    /// Instructions are those of a hop.
+    cores: Vec<OnCore>,
+    load: Option<Load>,
     /// The smallest rate of false alarms that a threshold is known for.
     calibrated_to: Option<f32>,
     latency: usize,
@@ -83,28 +83,14 @@ impl Work {
     fn operations(&self) -> u64 {
         2 * self.bands + 5 * self.masks + self.transforms + 10 * self.functions
     }
-
-    /// Weights as measured by `tests/cost --signals` on channel-d96h192.
-    fn m4f_instructions(&self) -> u64 {
-        (34 * self.bands + 200 * self.masks + 50 * self.transforms + 2300 * self.functions) / 10
-    }
-}
-
-/// Of a frame of two sources in bytes, about.
-pub(in crate::commands) fn m4f_instructions(model: &SpectralModel<'_>) -> u64 {
-    Work::of(model).m4f_instructions()
 }
 
 /// Prints it.
-pub(super) fn show(model: &SpectralModel<'_>, path: &Path, as_json: bool) -> Result<()> {
+pub(super) fn show(model: &SpectralModel<'_>, cores: Cores, path: &Path, as_json: bool) -> Result<()> {
     let work = Work::of(model);
     let rate = Some(model.rate()).filter(|&rate| rate > 0);
-    // Measured for two sources only.
-    let instructions = (model.is_integer() && model.count() == 2).then(|| work.m4f_instructions());
-    let load = instructions
-        .zip(rate)
-        .map(|(instructions, rate)| 1.5 * instructions as f64 * f64::from(rate) / model.hop() as f64 / 168e6);
     let kept = KEPT[model.count().min(KEPT.len() - 1)];
+    let on_cores = cores.rows();
     let facts = Facts {
         kind: "spectral",
         dims: model.dims(),
@@ -118,9 +104,9 @@ pub(super) fn show(model: &SpectralModel<'_>, path: &Path, as_json: bool) -> Res
         stream_bytes: stream_bytes(model),
         features: ["spectral"],
         operations: work.operations().div_ceil(model.hop() as u64),
-        operations_per_frame: work.operations(),
-        m4f_instructions_per_frame: instructions,
-        m4f_load: load,
+        operations_per_hop: work.operations(),
+        cores: cores.on_core,
+        load: cores.load,
         calibrated_to: model.normal().as_chunks::<2>().0.last().map(|pair| pair[0]),
         latency: model.length() - 1,
         hop: model.hop(),
@@ -143,15 +129,7 @@ pub(super) fn show(model: &SpectralModel<'_>, path: &Path, as_json: bool) -> Res
     let sources = facts.latents_by_source.iter().enumerate().map(|(k, latents)| {
         format!("{} ({latents} latents)", facts.groups.get(k).copied().unwrap_or("one, without a name"))
     });
-    let device = match (instructions, load) {
-        (Some(instructions), Some(load)) => format!(
-            "about {instructions} instructions per frame, {:.0} % of a Cortex-M4F of 168 MHz at 1.5 cycles each",
-            100.0 * load
-        ),
-        (Some(instructions), None) => format!("about {instructions} instructions per frame on a Cortex-M4F"),
-        _ => "known for two sources with spectra in bytes (`spikelet quantize --encoding i8`)".into(),
-    };
-    let rows = [
+    let first = [
         ("model", format!("spectral {}", path.display())),
         ("bands D", facts.dims.to_string()),
         ("sources", sources.collect::<Vec<_>>().join(", ")),
@@ -163,9 +141,11 @@ pub(super) fn show(model: &SpectralModel<'_>, path: &Path, as_json: bool) -> Res
         ("features", facts.features.join(", ")),
         (
             "operations",
-            format!("{} per sample, {} at once per frame", facts.operations, facts.operations_per_frame),
+            format!("{} per sample, {} at once per hop", facts.operations, facts.operations_per_hop),
         ),
-        ("on a device", device),
+        ("a hop", format!("{} samples, with this many instructions at once:", facts.hop)),
+    ];
+    let last = [
         ("latency", counted(facts.latency, "sample") + &late),
         ("points are", facts.frame.clone() + &second),
         (
@@ -178,5 +158,6 @@ pub(super) fn show(model: &SpectralModel<'_>, path: &Path, as_json: bool) -> Res
         ("blob format", format!("version {VERSION}")),
         ("provenance", printable(facts.provenance)),
     ];
-    print(&rows.iter().map(|(key, value)| format!("{key:<18} {value}\n")).collect::<String>())
+    let rows = first.iter().chain(&on_cores).chain(&last);
+    print(&rows.map(|(key, value)| format!("{key:<18} {value}\n")).collect::<String>())
 }
