@@ -85,12 +85,17 @@ impl ModelFile {
 
     /// Whatever separates recordings, checked.
     pub fn separator(&self) -> Result<Separator<'_>> {
-        if let Some(room) = self.room()? {
-            return Ok(Separator::Room(room));
-        }
-        match self.spectral()? {
-            Some(model) => Ok(Separator::Spectral(model)),
+        match self.streamer()? {
+            Some(model) => Ok(model),
             None => self.blob().map(Separator::Points),
+        }
+    }
+
+    /// What runs as a stream only, if it is that, checked.
+    pub fn streamer(&self) -> Result<Option<Separator<'_>>> {
+        match self.room()? {
+            Some(room) => Ok(Some(Separator::Room(room))),
+            None => Ok(self.spectral()?.map(Separator::Spectral)),
         }
     }
 

@@ -3,7 +3,7 @@
 //! In comes MODEL.json with MODEL.spk beside it, and data if there is any; out goes one HTML file with plots inside, which needs
 //! nothing else. The parts, in the order of the page: `origin` (head and how it was made), `training`, `dictionary`, `sparsity`,
 //! `strength`, `sounds`, `examples`, `device` (integers, cost). Below them `description` (MODEL.json), `cell` and `plot` (SVG), `page`
-//! (HTML) and `digits` (numbers as text).
+//! (HTML) and `digits` (numbers as text). Models of rooms and of one channel have a page of their own: `streams`.
 
 mod cell;
 mod description;
@@ -17,18 +17,21 @@ mod plot;
 mod sounds;
 mod sparsity;
 mod spectrum;
+mod streams;
 mod strength;
 mod training;
 
 use super::inspect::Facts;
-use super::model_file::ModelFile;
+use super::model_file::{ModelFile, Separator};
 use super::output::{print, refuse_overwriting};
 use super::processor::Processor;
 use super::separate::truths;
 use crate::{Error, Result, files};
 pub(super) use description::Description;
+use description::Streamed;
 use examples::Sample;
 use page::{escaped, hint, note, section};
+use sounds::Heard;
 use spikelet::Engine;
 use spikelet::blob::Blob;
 use spikelet::model::Dictionary;
@@ -44,16 +47,18 @@ noise, flash, RAM and operations on a device, settings and warnings. With --data
 certainty, and what dictionaries of 16 and 8 bits lose on that data; for a recording players of the mixture and its sources,
 and with --reference how close they come to the true ones.
 
-MODEL.spk is read where `train` put it, beside MODEL.json; without it the page has no figures of the device.
+MODEL.spk is read where `train` put it, beside MODEL.json; without it the page has no figures of the device. Of models of a room and of one
+channel the page has where sources are or their typical spectra, and with --data players, levels and what is heard when.
 
 Example:
   spikelet train --model gsc --latents 64 --patch 8x8 picture.png --out patches.spk
   spikelet report patches.json --out report.html
   spikelet report patches.json --data picture.png --out report.html
-  spikelet report voices.json --data mixture.wav --reference voice1.wav voice2.wav --out report.html")]
+  spikelet report voices.json --data mixture.wav --reference voice1.wav voice2.wav --out report.html
+  spikelet report both.spk --data voice-and-fan.wav --out report.html")]
 pub(super) struct Report {
-    /// The description of a model, written by `spikelet train`
-    #[arg(value_name = "MODEL.json")]
+    /// A model or its description, as `spikelet train` wrote them side by side; models of rooms and of one channel also by themselves
+    #[arg(value_name = "MODEL.json|MODEL.spk")]
     description: PathBuf,
     /// The page to write
     #[arg(long, value_name = "REPORT.html")]
@@ -72,16 +77,22 @@ pub(super) struct Report {
 
 impl Report {
     pub fn run(self) -> Result<()> {
-        let model_path = self.description.with_extension("spk");
+        let [json_path, model_path] = ["json", "spk"].map(|ending| self.description.with_extension(ending));
         files::check_target(&self.out)?;
-        let inputs = [Some(&self.description), Some(&model_path), self.data.as_ref()].into_iter().flatten();
+        let inputs = [Some(&json_path), Some(&model_path), self.data.as_ref()].into_iter().flatten();
         refuse_overwriting(&self.out, &inputs.chain(&self.reference).collect::<Vec<_>>())?;
-        let mut told = Description::read(&self.description)?;
-        if let Some((width, height)) = self.patch {
-            told = told.with_picture(width, height, &self.description)?;
-        }
         let file = if model_path.exists() { Some(ModelFile::read(&model_path)?) } else { None };
-        let html = self.page(&told, file.as_ref(), &model_path)?;
+        let html = match file.as_ref().map(ModelFile::streamer).transpose()?.flatten() {
+            Some(model) => {
+                if self.patch.is_some() {
+                    let what = "models of whole recordings have no patches";
+                    return Err(Error::input(what, "--patch", "leave it out"));
+                }
+                let told = json_path.exists().then(|| Streamed::read(&json_path)).transpose()?;
+                self.streamed(model, told.as_ref(), &model_path)?
+            }
+            None => self.of_points(&json_path, file.as_ref(), &model_path)?,
+        };
         files::write_atomically(&self.out, |writer| writer.write_all(html.as_bytes()))?;
         let without = match (&file, &self.data) {
             (None, _) => format!(", without figures of the device: there is no {}", model_path.display()),
@@ -89,6 +100,20 @@ impl Report {
             _ => String::new(),
         };
         print(&format!("{}: {} bytes{without}\n", self.out.display(), html.len()))
+    }
+
+    /// The page of a model that infers points.
+    fn of_points(&self, json_path: &Path, file: Option<&ModelFile>, model_path: &Path) -> Result<String> {
+        if file.is_some() && !json_path.exists() {
+            let what = "a page about this model needs its description too";
+            let advice = "give the MODEL.json that `spikelet train` wrote, or see `spikelet inspect`";
+            return Err(Error::input(what, json_path.display(), advice));
+        }
+        let mut told = Description::read(json_path)?;
+        if let Some((width, height)) = self.patch {
+            told = told.with_picture(width, height, json_path)?;
+        }
+        self.page(&told, file, model_path)
     }
 
     fn page(&self, told: &Description, file: Option<&ModelFile>, model_path: &Path) -> Result<String> {
@@ -103,7 +128,7 @@ impl Report {
         let facts = facts.transpose()?;
         let stem = self.description.file_stem().unwrap_or_default().to_string_lossy();
         let mut body = origin::head(told, &stem, facts.as_ref()) + "<main>\n";
-        body += &training::html(told);
+        body += &training::html(&told.run);
         body += &dictionary::html(told);
         body += &blob.as_ref().map(spectrum::html).unwrap_or_default();
         body += &sparsity::html(told);
@@ -113,11 +138,7 @@ impl Report {
             _ => self.without_blob(model_path)?,
         };
         body += &origin::html(told, &self.description, facts.as_ref());
-        body += &format!(
-            "</main>\n<footer><p>Written by spikelet {} report. This page has no scripts and loads nothing.</p></footer>\n",
-            env!("CARGO_PKG_VERSION")
-        );
-        Ok(page::page(&format!("{stem}: model report"), &body))
+        Ok(page::whole(&stem, &body))
     }
 
     /// Examples, integers, cost.
@@ -154,7 +175,10 @@ impl Report {
     /// Players, where the data is a recording that the model takes apart.
     fn sounds(&self, blob: &Blob<'_>, model_path: &Path) -> Result<String> {
         match self.data.as_ref().filter(|data| sounds::apply(blob, data)) {
-            Some(data) => sounds::html(*blob, model_path, data, &truths(&self.reference)?),
+            Some(data) => {
+                let truths = truths(&self.reference)?;
+                Ok(Heard::new(Separator::Points(*blob), model_path, data, &truths)?.html(data, &truths))
+            }
             None if self.reference.is_empty() => Ok(String::new()),
             None => {
                 let advice = "use `spikelet eval --reference` for other data";

@@ -51,9 +51,14 @@ fn import(desk: &Desk, kind: &str, value: &Value, flags: &str) {
     desk.good(&format!("import --model {kind} --w W.npy --sigma2 0.25 {flags} --out m.spk"));
 }
 
-/// The page, which is well-formed, asks for nothing from elsewhere and has no number that is none.
+/// The page about m.json.
 fn page(desk: &Desk, line: &str) -> String {
-    desk.good(&format!("report m.json --out report.html {line}"));
+    page_of(desk, "m.json", line)
+}
+
+/// The page about a model, which is well-formed, asks for nothing from elsewhere and has no number that is none.
+pub fn page_of(desk: &Desk, model: &str, line: &str) -> String {
+    desk.good(&format!("report {model} --out report.html {line}"));
     let html = fs::read_to_string(desk.path("report.html")).unwrap();
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     let document = Document::parse_with_options(&html, options).unwrap_or_else(|error| panic!("{error}"));
@@ -90,7 +95,7 @@ fn page(desk: &Desk, line: &str) -> String {
     html
 }
 
-fn has(html: &str, words: &[&str]) {
+pub fn has(html: &str, words: &[&str]) {
     for word in words {
         assert!(html.contains(word), "no {word:?} in the page");
     }

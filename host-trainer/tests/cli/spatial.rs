@@ -1,5 +1,6 @@
 //! `train --model spatial` and what works on its models, in a small room made here.
 
+use super::report::{has, page_of};
 use crate::desk::Desk;
 use serde_json::Value;
 use spikelet::rng::Rng;
@@ -95,12 +96,25 @@ fn from_a_recording_to_its_sources() {
     desk.good("export room.spk --format bin --out room.bin");
     assert_eq!(fs::read(desk.path("room.spk")).unwrap(), fs::read(desk.path("room.bin")).unwrap());
 
+    let html = page_of(&desk, "room.json", "--data mix.wav --reference a.wav b.wav");
+    has(
+        &html,
+        &[
+            "free energy by iteration",
+            "Where sources are",
+            "microphone 2",
+            "how often source_1 is on",
+            "<audio",
+        ],
+    );
+    let html = page_of(&desk, "small.spk", "");
+    has(&html, &["it does not lie beside this model", "cortex-m4f", "train --model spatial on"]);
+
     for (line, words) in [
         ("infer room.spk mix.wav --out-dir x", "use `spikelet separate`"),
         ("eval room.spk mix.wav", "use `spikelet separate`"),
         ("denoise room.spk mix.wav x.wav", "use `spikelet separate`"),
         ("merge room.spk room.spk --names a,b --out x.spk", "has all sources of its room already"),
-        ("report room.json --out x.html", "a spatial model has no dictionary"),
         ("train --from room.json mix.wav --out x.spk", "a spatial model has no dictionary"),
         ("quantize room.spk --encoding i8 --out x.spk", "use --encoding i16"),
         ("quantize small.spk --encoding i16 --out x.spk", "integers already"),

@@ -1,6 +1,7 @@
 //! Sources in one channel: `train --transform spectrum`, `merge`, `separate`.
 
 use super::Desk;
+use super::report::{has, page_of};
 use spikelet_trainer::data::{Points, write_wav};
 use std::f64::consts::TAU;
 use std::fs;
@@ -147,13 +148,33 @@ fn a_model_of_one_channel_goes_all_the_way() {
     for line in [
         "sources            low (11 latents), high (",
         "levels tracked     5",
-        "on a device        about ",
-        "i8",
+        "a hop              128 samples",
+        "cortex-m4f         ",
+        "encoding           i8",
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
     let facts: serde_json::Value = serde_json::from_str(&desk.good("inspect both.spk --json")).unwrap();
-    assert_eq!((&facts["kind"], &facts["m4f_load"]), (&"spectral".into(), &serde_json::Value::Null));
+    assert_eq!((&facts["kind"], facts["cores"].as_array().map(Vec::len)), (&"spectral".into(), Some(5)));
+    let text = desk.good("inspect small.spk --core m4f --clock 168MHz --data mix.wav");
+    assert!(text.contains("if every hop were the worst (62.5 hops a second"), "{text}");
+    desk.refused("inspect small.spk --data low.npy", "low.npy");
+    desk.refused("inspect small.spk --engine gibbs", "run in one way only");
+    let html = page_of(&desk, "small.spk", "");
+    has(&html, &["Typical spectra", "spectrum 0 of low", "To hear what the model makes", "cortex-m4f"]);
+    let html = page_of(&desk, "low.json", "");
+    has(&html, &["Spikelet model report", "free energy by iteration", "Settings", "Typical spectra"]);
+    let html = page_of(&desk, "small.spk", "--data mix.wav --reference a.wav b.wav");
+    has(
+        &html,
+        &[
+            "<audio",
+            "separated as",
+            "level of high over time",
+            "probability that low is heard",
+            "how unusual",
+        ],
+    );
     let text = desk.good("export small.spk --format c --out model.h");
     assert!(text.contains("features spectral"), "{text}");
     let header = fs::read_to_string(desk.path("model.h")).unwrap();

@@ -20,21 +20,41 @@ const MOST_BYTES: u64 = 1 << 30;
 #[derive(Debug)]
 pub(in crate::commands) struct Description {
     pub parameters: Parameters,
-    /// As they were written, whatever version wrote them.
-    pub settings: Map<String, Value>,
-    /// How many points it learned from.
-    pub points: Option<u64>,
     /// How points are made, as it was written.
     pub frame: Option<Map<String, Value>>,
     pub look: Look,
     pub rate: Option<f64>,
+    pub run: Run,
+}
+
+/// What is known about a training run, whatever kind of model it made.
+#[derive(Debug, Deserialize)]
+pub(in crate::commands) struct Run {
+    /// As they were written, whatever version wrote them.
+    pub settings: Map<String, Value>,
+    /// How many points it learned from.
+    pub points: Option<u64>,
     /// Which start was kept, counted from 0.
     pub start: Option<u64>,
     pub history: Vec<Step>,
     /// The iterate that the parameters are, where it is known.
     pub kept: Option<Kept>,
     pub warnings: Vec<String>,
+    #[serde(default)]
     pub version: String,
+    /// How many steps at the beginning have another objective than the rest.
+    #[serde(skip)]
+    pub alignment: usize,
+}
+
+/// What is read of the description of a model that runs as a stream only.
+#[derive(Debug, Deserialize)]
+pub(super) struct Streamed {
+    #[serde(flatten)]
+    pub run: Run,
+    /// Of each source at every microphone but the first, in samples.
+    #[serde(default)]
+    pub delays: Vec<Vec<f64>>,
 }
 
 /// Which iterate was kept.
@@ -57,18 +77,23 @@ pub(in crate::commands) enum Look {
     },
 }
 
+/// The stages of training a spatial model.
+#[derive(Deserialize)]
+struct Stages {
+    history: Vec<OfStage>,
+}
+
+#[derive(Deserialize)]
+struct OfStage {
+    stage: Option<String>,
+}
+
 #[derive(Deserialize)]
 struct Whole {
-    settings: Map<String, Value>,
-    points: Option<u64>,
     frame: Option<Map<String, Value>>,
     parameters: Numbers,
-    start: Option<u64>,
-    history: Vec<Step>,
-    kept: Option<Kept>,
-    warnings: Vec<String>,
-    #[serde(default)]
-    version: String,
+    #[serde(flatten)]
+    run: Run,
 }
 
 #[derive(Deserialize)]
@@ -100,47 +125,18 @@ enum Nested {
 
 impl Description {
     pub fn read(path: &Path) -> Result<Self> {
-        let fail = |cause| Error::reading(path, &cause);
-        let metadata = fs::metadata(path).map_err(fail)?;
-        if !metadata.is_file() {
-            let advice = "name the .json that `spikelet train` wrote beside the model";
-            return Err(Error::input("this is not a file", path.display(), advice));
-        }
-        if metadata.len() > MOST_BYTES {
-            let what = format!("{} bytes are more than a description of a model has", metadata.len());
-            return Err(Error::input(what, path.display(), Self::ADVICE));
-        }
-        let mut text = String::new();
-        BufReader::new(File::open(path).map_err(fail)?).take(MOST_BYTES).read_to_string(&mut text).map_err(
-            |cause| match cause.kind() {
-                std::io::ErrorKind::InvalidData => {
-                    Error::input("this is not text", path.display(), Self::ADVICE)
-                }
-                _ => fail(cause),
-            },
-        )?;
+        let text = text_of(path)?;
         let whole: Whole = serde_json::from_str(&text).map_err(|cause| {
-            let any: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+            let any: Option<Value> = serde_json::from_str(&text).ok();
             if any.is_some_and(|any| any["settings"]["model"] == "spatial") {
-                let what = "a spatial model has no dictionary to show or to go on from";
-                let advice =
-                    "see `spikelet inspect` and `spikelet separate --reference`; train it anew on more data";
-                return Error::input(what, path.display(), advice);
+                let what = "a spatial model has no dictionary to go on from";
+                return Error::input(what, path.display(), "train it anew on more data");
             }
-            let what = format!("this is no description of a model ({cause})");
-            Error::input(what, path.display(), Self::ADVICE)
+            no_description(path, &cause)
         })?;
         drop(text);
-        whole.check().map_err(|what| {
-            Error::input(
-                format_args!("this is no description of a model ({what})"),
-                path.display(),
-                Self::ADVICE,
-            )
-        })
+        whole.check().map_err(|what| no_description(path, &what))
     }
-
-    const ADVICE: &str = "give the MODEL.json that `spikelet train` wrote";
 
     /// The same, with columns that are pictures of this size; `path` is for errors.
     pub fn with_picture(mut self, width: u32, height: u32, path: &Path) -> Result<Self> {
@@ -170,23 +166,63 @@ impl Description {
         order.sort_by(|&a, &b| prior[b].total_cmp(&prior[a]).then(a.cmp(&b)));
         order
     }
+}
 
+impl Run {
     /// A setting that is a whole number.
     pub fn count(&self, name: &str) -> Option<u64> {
         self.settings.get(name).and_then(Value::as_u64)
     }
 }
 
+impl Streamed {
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = text_of(path)?;
+        let mut told: Self = serde_json::from_str(&text).map_err(|cause| no_description(path, &cause))?;
+        let stages: Stages = serde_json::from_str(&text).map_err(|cause| no_description(path, &cause))?;
+        told.run.alignment =
+            stages.history.iter().take_while(|step| step.stage.as_deref() == Some("alignment")).count();
+        Ok(told)
+    }
+}
+
+const ADVICE: &str = "give the MODEL.json that `spikelet train` wrote";
+
+fn no_description(path: &Path, why: &dyn std::fmt::Display) -> Error {
+    Error::input(format_args!("this is no description of a model ({why})"), path.display(), ADVICE)
+}
+
+/// All of a file that is not too long.
+fn text_of(path: &Path) -> Result<String> {
+    let fail = |cause| Error::reading(path, &cause);
+    let metadata = fs::metadata(path).map_err(fail)?;
+    if !metadata.is_file() {
+        let advice = "name the .json that `spikelet train` wrote beside the model";
+        return Err(Error::input("this is not a file", path.display(), advice));
+    }
+    if metadata.len() > MOST_BYTES {
+        let what = format!("{} bytes are more than a description of a model has", metadata.len());
+        return Err(Error::input(what, path.display(), ADVICE));
+    }
+    let mut text = String::new();
+    let read = BufReader::new(File::open(path).map_err(fail)?).take(MOST_BYTES).read_to_string(&mut text);
+    read.map_err(|cause| match cause.kind() {
+        std::io::ErrorKind::InvalidData => Error::input("this is not text", path.display(), ADVICE),
+        _ => fail(cause),
+    })?;
+    Ok(text)
+}
+
 impl Whole {
     fn check(self) -> Result<Description, String> {
-        let Self { settings, points, frame, parameters, start, history, kept, warnings, version } = self;
-        let kind = settings.get("model").ok_or("`settings` lacks the key `model`")?;
+        let Self { frame, parameters, run } = self;
+        let kind = run.settings.get("model").ok_or("`settings` lacks the key `model`")?;
         let kind = ModelKind::deserialize(kind)
             .map_err(|_| format!("this version of spikelet knows no model {kind} (settings.model)"))?;
-        let of_components = settings.get("noise").is_some_and(|noise| noise == "components");
+        let of_components = run.settings.get("noise").is_some_and(|noise| noise == "components");
         let parameters = parameters.check(kind, of_components)?;
         let dims = parameters.dims;
-        if points == Some(0) {
+        if run.points == Some(0) {
             return Err("`points` is 0".into());
         }
         let written = frame;
@@ -216,19 +252,7 @@ impl Whole {
             _ => Look::Direction,
         };
         let frame = written;
-        Ok(Description {
-            parameters,
-            settings,
-            points,
-            frame,
-            look,
-            rate,
-            start,
-            history,
-            kept,
-            warnings,
-            version,
-        })
+        Ok(Description { parameters, frame, look, rate, run })
     }
 }
 

@@ -35,12 +35,12 @@ pub(super) fn cost(facts: &Facts<'_>) -> String {
         rows.push(row("Sampled", count(gibbs.operations), &word));
     }
     let bounds = table(&["", "#", ""], &rows) + &hint("Bounds, the same on every core.");
-    section("cost", "Cost on a device", &(bounds + &cores(facts)))
+    section("cost", "Cost on a device", &(bounds + &cores(&facts.cores, "sample")))
 }
 
-/// Instructions differ from core to core: a row for each.
-fn cores(facts: &Facts<'_>) -> String {
-    if facts.cores.is_empty() {
+/// Instructions differ from core to core: a row for each; `unit` is what they are counted of.
+pub(super) fn cores(all: &[OnCore], unit: &str) -> String {
+    if all.is_empty() {
         return hint("What this model takes on a core was not measured, so there is no prediction.");
     }
     let row = |on: &OnCore| {
@@ -48,10 +48,12 @@ fn cores(facts: &Facts<'_>) -> String {
         let sizes = [on.flash_bytes, on.arena_bytes, on.stack_bytes as usize].map(|size| bytes(size as u64));
         [vec![on.core.to_string()], numbers.to_vec(), sizes.to_vec()].concat()
     };
-    let rows: Vec<Vec<String>> = facts.cores.iter().map(row).collect();
-    let caption = "Instructions for an average sample that the model draws and for the worst case, predicted from measurements on shapes \
-                   like this one; flash with the code, and the stack.";
-    figure(&table(&["core", "#instructions", "#worst", "#flash", "#RAM", "#stack"], &rows), caption)
+    let rows: Vec<Vec<String>> = all.iter().map(row).collect();
+    let caption = format!(
+        "Instructions for an average {unit} that the model draws and for the worst case, an empirical envelope, predicted from measurements \
+         on shapes like this one; flash with the code, and the stack."
+    );
+    figure(&table(&["core", "#instructions", "#worst", "#flash", "#RAM", "#stack"], &rows), &caption)
 }
 
 /// Flash of every encoding and, where there is data, what it changes.

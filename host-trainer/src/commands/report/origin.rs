@@ -1,6 +1,6 @@
 //! The head of the page, what the model is in plain words, and how it was made.
 
-use super::description::{Description, Look};
+use super::description::{Description, Look, Run};
 use super::digits::{bytes, count, fixed, number};
 use super::page::{escaped, facts, hint, note, paragraph, section, table};
 use super::{sparsity, strength, training};
@@ -25,10 +25,10 @@ pub(super) fn head(told: &Description, name: &str, blob: Option<&Facts<'_>>) -> 
     if let Some(db) = strength::signal_over_noise_db(parameters) {
         figures.push(("signal over noise", format!("{} dB", fixed(db, 1)), "by the model".into()));
     }
-    if let Some(last) = training::last(told) {
-        figures.push(("free energy", fixed(last, 3), training::unit(told).into()));
+    if let Some(last) = training::last(&told.run) {
+        figures.push(("free energy", fixed(last, 3), training::unit(&told.run).into()));
     }
-    if let Some(points) = told.points {
+    if let Some(points) = told.run.points {
         figures.push(("learned from", count(points), "points".into()));
     }
     if let Some(blob) = blob {
@@ -112,20 +112,28 @@ fn mean_noise(told: &Description) -> f64 {
 
 /// Settings, provenance, time and version.
 pub(super) fn html(told: &Description, json: &Path, blob: Option<&Facts<'_>>) -> String {
-    let mut rows = vec![vec!["description".to_string(), escaped(&json.display().to_string())]];
-    let mut row = |name: &str, value: String| rows.push(vec![name.to_string(), value]);
+    let mut rows = vec![("description", json.display().to_string())];
     if let Some(blob) = blob {
-        row("provenance", escaped(blob.provenance));
-        row("points are", blob.frame.as_deref().map_or("single samples or rows".into(), escaped));
-        row("blob format", format!("version {}, revision {}", blob.version, blob.revision));
+        rows.push(("provenance", blob.provenance.into()));
+        rows.push(("points are", blob.frame.clone().unwrap_or("single samples or rows".into())));
+        rows.push(("blob format", format!("version {}, revision {}", blob.version, blob.revision)));
     }
-    row("spikelet", if told.version.is_empty() { "not known".into() } else { escaped(&told.version) });
-    if let Some(step) = told.history.last() {
-        let each = step.seconds / told.history.len().max(1) as f64;
+    made(&rows, Some(&told.run))
+}
+
+/// The same of any model: what is known of it by names, and of its training if there is anything.
+pub(super) fn made(known: &[(&str, String)], run: Option<&Run>) -> String {
+    let mut rows: Vec<Vec<String>> =
+        known.iter().map(|(name, value)| vec![(*name).to_owned(), escaped(value)]).collect();
+    let Some(run) = run else { return section("made", "How it was made", &table(&["", ""], &rows)) };
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_string(), value]);
+    row("spikelet", if run.version.is_empty() { "not known".into() } else { escaped(&run.version) });
+    if let Some(step) = run.history.last() {
+        let each = step.seconds / run.history.len().max(1) as f64;
         row("time", format!("{} s for this start, {} s an iteration", number(step.seconds), number(each)));
     }
     let made = table(&["", ""], &rows);
-    let settings: String = told
+    let settings: String = run
         .settings
         .iter()
         .map(|(name, value)| {
@@ -133,7 +141,7 @@ pub(super) fn html(told: &Description, json: &Path, blob: Option<&Facts<'_>>) ->
         })
         .collect();
     let body =
-        format!("{}{made}<h3>Settings</h3>\n<dl class=\"settings\">\n{settings}</dl>\n", warnings(told));
+        format!("{}{made}<h3>Settings</h3>\n<dl class=\"settings\">\n{settings}</dl>\n", warnings(run));
     section("made", "How it was made", &body)
 }
 
@@ -163,15 +171,15 @@ fn flags(html: &str) -> String {
     html.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn warnings(told: &Description) -> String {
-    let shown = told.warnings.iter().take(MOST_WARNINGS);
+fn warnings(run: &Run) -> String {
+    let shown = run.warnings.iter().take(MOST_WARNINGS);
     let mut html: String =
         shown.map(|text| note(format_args!("Warning: {}", flags(&escaped(text))))).collect();
-    if told.warnings.len() > MOST_WARNINGS {
-        let rest = told.warnings.len() - MOST_WARNINGS;
+    if run.warnings.len() > MOST_WARNINGS {
+        let rest = run.warnings.len() - MOST_WARNINGS;
         html += &hint(format_args!("{} more warnings are in the description.", count(rest as u64)));
     }
-    if told.warnings.is_empty() {
+    if run.warnings.is_empty() {
         html = paragraph("Training gave no warning.");
     }
     html

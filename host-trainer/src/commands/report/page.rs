@@ -29,7 +29,7 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// The whole page. `title` is text, `body` HTML.
-pub(super) fn page(title: &str, body: &str) -> String {
+fn page(title: &str, body: &str) -> String {
     let title = escaped(title);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
@@ -38,6 +38,15 @@ pub(super) fn page(title: &str, body: &str) -> String {
          <title>{title}</title>\n<style>\n{}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
         include_str!("style.css")
     )
+}
+
+/// The page of a model of this name: its head and the sections of its main part, which is open.
+pub(super) fn whole(name: &str, body: &str) -> String {
+    let end = format!(
+        "</main>\n<footer><p>Written by spikelet {} report. This page has no scripts and loads nothing.</p></footer>\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    page(&format!("{name}: model report"), &format!("{body}{end}"))
 }
 
 /// A part of the page with a heading.

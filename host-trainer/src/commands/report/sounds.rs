@@ -7,11 +7,12 @@ use super::digits::fixed;
 use super::page::{escaped, hint, paragraph, section, table};
 use crate::commands::model_file::{Separator, names};
 use crate::commands::separate::{Matched, Truth, file_names};
-use crate::commands::streaming;
+use crate::commands::streaming::{self, Separated};
 use crate::data::{Points, Source};
 use crate::{Error, Result};
 use spikelet::Blob;
 use spikelet::frame::Form;
+use spikelet::groups::Groups;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -25,45 +26,73 @@ pub(super) fn apply(blob: &Blob<'_>, data: &Path) -> bool {
     is_stream && Source::open(data).is_ok_and(|source| source.rate().is_some())
 }
 
-/// The section; `truths` are the true sources, if they are known.
-pub(super) fn html(blob: Blob<'_>, model: &Path, data: &Path, truths: &[Truth]) -> Result<String> {
-    let mixture = Points::read(data)?;
-    if let Some(truth) = truths.iter().find(|truth| truth.samples.len() != mixture.points) {
-        let what = format!("{} samples where the mixture has {}", truth.samples.len(), mixture.points);
-        return Err(Error::input(what, &truth.name, "give the sources of exactly this mixture"));
-    }
-    let separated = streaming::separate(Separator::Points(blob), model, data, None)?;
-    let (rate, groups) = (separated.rate, blob.groups());
-    let named = names::groups(&groups);
-    let names: Vec<String> =
-        file_names(&groups).into_iter().map(|file| file.trim_end_matches(".wav").to_owned()).collect();
-    let names =
-        if named.len() == names.len() { named.iter().map(|&name| name.to_owned()).collect() } else { names };
-    let length = mixture.points.min(SECONDS * rate as usize).min(MOST / mixture.dims.clamp(1, 2));
-    // All on one scale, so that what is quiet stays quiet.
-    let heard: Vec<f32> = first_channels(&mixture, length);
-    let signals =
-        separated.signals.iter().map(|signal| &signal[..(length * separated.channels).min(signal.len())]);
-    let signals: Vec<&[f32]> = signals.collect();
-    let loudest = signals.iter().copied().flatten().chain(&heard).fold(0.0f32, |most, x| most.max(x.abs()));
-    let scale = if loudest > 0.0 { 0.9 / loudest } else { 1.0 };
+/// A recording, and what a model made of it.
+#[derive(Debug)]
+pub(super) struct Heard {
+    mixture: Points,
+    pub separated: Separated,
+    names: Vec<String>,
+}
 
-    let mut body = paragraph(format_args!(
-        "{} and its sources, by the stream that runs on the device, all on one scale{}.",
-        escaped(&data.display().to_string()),
-        match length < mixture.points {
-            true => format!("; the first {} s", fixed(length as f64 / f64::from(rate), 1)),
-            false => String::new(),
+impl Heard {
+    /// `truths` are the true sources, if they are known.
+    pub fn new(model: Separator<'_>, name: &Path, data: &Path, truths: &[Truth]) -> Result<Self> {
+        let mixture = Points::read(data)?;
+        if let Some(truth) = truths.iter().find(|truth| truth.samples.len() != mixture.points) {
+            let what = format!("{} samples where the mixture has {}", truth.samples.len(), mixture.points);
+            return Err(Error::input(what, &truth.name, "give the sources of exactly this mixture"));
         }
-    ));
-    body += "<ul class=\"sounds\">\n";
-    body += &player("mixture", &heard, mixture.dims.min(2), rate, scale);
-    for (name, signal) in names.iter().zip(&signals) {
-        body += &player(name, signal, separated.channels, rate, scale);
+        let separated = streaming::separate(model, name, data, None)?;
+        Ok(Self { mixture, separated, names: names(&model.groups()) })
     }
-    body += "</ul>\n";
-    body += &quality(&mixture, &separated.signals, separated.channels, &names, truths);
-    Ok(section("sounds", "Sounds", &body))
+
+    /// Whether a recording has one channel.
+    pub fn is_mono(data: &Path) -> bool {
+        Source::open(data).is_ok_and(|source| source.dims() == 1)
+    }
+
+    /// The first channel of the recording.
+    pub fn recording(&self) -> Vec<f32> {
+        self.mixture.values.iter().step_by(self.mixture.dims).map(|&y| y as f32).collect()
+    }
+
+    /// The section.
+    pub fn html(&self, data: &Path, truths: &[Truth]) -> String {
+        let Self { mixture, separated, names } = self;
+        let rate = separated.rate;
+        let length = mixture.points.min(SECONDS * rate as usize).min(MOST / mixture.dims.clamp(1, 2));
+        // All on one scale, so that what is quiet stays quiet.
+        let heard: Vec<f32> = first_channels(mixture, length);
+        let signals =
+            separated.signals.iter().map(|signal| &signal[..(length * separated.channels).min(signal.len())]);
+        let signals: Vec<&[f32]> = signals.collect();
+        let loudest =
+            signals.iter().copied().flatten().chain(&heard).fold(0.0f32, |most, x| most.max(x.abs()));
+        let scale = if loudest > 0.0 { 0.9 / loudest } else { 1.0 };
+        let mut body = paragraph(format_args!(
+            "{} and its sources, by the stream that runs on the device, all on one scale{}.",
+            escaped(&data.display().to_string()),
+            match length < mixture.points {
+                true => format!("; the first {} s", fixed(length as f64 / f64::from(rate), 1)),
+                false => String::new(),
+            }
+        ));
+        body += "<ul class=\"sounds\">\n";
+        body += &player("mixture", &heard, mixture.dims.min(2), rate, scale);
+        for (name, signal) in names.iter().zip(&signals) {
+            body += &player(name, signal, separated.channels, rate, scale);
+        }
+        body += "</ul>\n";
+        body += &quality(mixture, &separated.signals, separated.channels, names, truths);
+        section("sounds", "Sounds", &body)
+    }
+}
+
+/// What sources are called, here and as files.
+pub(super) fn names(groups: &Groups<'_>) -> Vec<String> {
+    let files = file_names(groups).into_iter().map(|file| file.trim_end_matches(".wav").to_owned()).collect();
+    let named = names::groups(groups);
+    if named.len() == groups.len() { named.into_iter().map(str::to_owned).collect() } else { files }
 }
 
 /// Up to two channels of the recording, interleaved.

@@ -51,7 +51,8 @@ fn at_once(told: &Description) -> String {
         Axis::between(0.0, 1.08 * most, "part of the samples").in_percent(),
     );
     plot.bars(&bars, 0.8);
-    let limit = told.count("max_active").filter(|_| told.settings.get("engine") == Some(&"truncated".into()));
+    let limit =
+        told.run.count("max_active").filter(|_| told.run.settings.get("engine") == Some(&"truncated".into()));
     let mut caption = String::from("How many latents are on at once, by the model's own prior.");
     if let Some(limit) = limit.filter(|&limit| limit < told.parameters.latents as u64) {
         if limit <= end as u64 {

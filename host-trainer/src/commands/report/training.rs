@@ -1,6 +1,6 @@
 //! Free energy by iteration: whether training came to rest.
 
-use super::description::Description;
+use super::description::Run;
 use super::digits::{count, fixed, number};
 use super::page::{figure, hint, section};
 use super::plot::{Axis, Plot};
@@ -9,29 +9,30 @@ use super::plot::{Axis, Plot};
 const PARTS: usize = 3;
 
 /// The free energy of the model, for one point if it is known how many there were.
-pub(super) fn last(told: &Description) -> Option<f64> {
-    let last = told.history.last().map(|step| step.free_energy);
-    told.kept.map(|kept| kept.free_energy).or(last).map(|sum| sum / divisor(told))
+pub(super) fn last(run: &Run) -> Option<f64> {
+    let last = run.history.last().map(|step| step.free_energy);
+    run.kept.map(|kept| kept.free_energy).or(last).map(|sum| sum / divisor(run))
 }
 
-fn divisor(told: &Description) -> f64 {
-    told.points.map_or(1.0, |points| points as f64)
+fn divisor(run: &Run) -> f64 {
+    run.points.map_or(1.0, |points| points as f64)
 }
 
-pub(super) fn unit(told: &Description) -> &'static str {
-    if told.points.is_some() { "nats per point" } else { "nats, all points" }
+pub(super) fn unit(run: &Run) -> &'static str {
+    if run.points.is_some() { "nats per point" } else { "nats, all points" }
 }
 
-pub(super) fn html(told: &Description) -> String {
-    if told.history.is_empty() {
+pub(super) fn html(run: &Run) -> String {
+    if run.history.is_empty() {
         let body = hint("The description of the model has no history: nothing is known about its training.");
         return section("training", "Training", &body);
     }
     let per_point: Vec<(f64, f64)> =
-        told.history.iter().map(|step| (step.iteration as f64, step.free_energy / divisor(told))).collect();
-    let cold = told.history.iter().rposition(|step| step.temperature != 1.0).map_or(0, |at| at + 1);
+        run.history.iter().map(|step| (step.iteration as f64, step.free_energy / divisor(run))).collect();
+    let annealed = run.history.iter().rposition(|step| step.temperature != 1.0).map_or(0, |at| at + 1);
+    let cold = annealed.max(run.alignment);
     let x = Axis::between(0.0, per_point.last().map_or(1.0, |step| step.0), "iteration").in_whole();
-    let y = Axis::over(per_point.iter().map(|step| step.1), &format!("free energy ({})", unit(told)));
+    let y = Axis::over(per_point.iter().map(|step| step.1), &format!("free energy ({})", unit(run)));
     let mut plot = Plot::new(x, y);
     if cold > 0 {
         plot.curve(&per_point[..cold.min(per_point.len())], "faint");
@@ -45,7 +46,7 @@ pub(super) fn html(told: &Description) -> String {
     let mut caption = format!(
         "The free energy is a lower bound on ln p(data), the higher the better. It ends at {} {} after {} iteration{}",
         fixed(last, 4),
-        unit(told),
+        unit(run),
         count(steps as u64),
         if steps == 1 { "" } else { "s" }
     );
@@ -54,20 +55,22 @@ pub(super) fn html(told: &Description) -> String {
     {
         caption += &format!("; the last one changed it by {}", number(end.1 - before.1));
     }
-    if let Some(kept) = told.kept.filter(|kept| kept.iteration < steps) {
-        let each = fixed(kept.free_energy / divisor(told), 4);
+    if let Some(kept) = run.kept.filter(|kept| kept.iteration < steps) {
+        let each = fixed(kept.free_energy / divisor(run), 4);
         caption += &format!("; the model is that of iteration {}, with {each}", count(kept.iteration as u64));
     }
     caption +=
         ". A curve that is flat at its end has come to rest; one that still climbs wants more iterations.";
-    if cold > 0 {
+    if annealed > 0 {
         caption +=
             " Dotted: annealed, the values are those of a flatter model and not comparable with the rest.";
+    } else if cold > 0 {
+        caption += " Dotted: each point is given to a single source to begin with, and values are not comparable with the rest.";
     }
-    if told.count("batch").is_some_and(|batch| batch > 0) {
+    if run.count("batch").is_some_and(|batch| batch > 0) {
         caption += " Training was stepwise: all values but the last are sums over batches, each under the parameters it met.";
     }
-    if let (Some(start), Some(starts)) = (told.start, told.count("restarts").filter(|&starts| starts > 1)) {
+    if let (Some(start), Some(starts)) = (run.start, run.count("restarts").filter(|&starts| starts > 1)) {
         caption += &format!(
             " Of {starts} starts this is number {}, the one that was kept.",
             start.saturating_add(1)

@@ -35,7 +35,7 @@ impl Model {
                 "leave --from out, and give all recordings of the source",
             ));
         }
-        let settings = serde_json::from_value(Value::Object(told.settings)).ok();
+        let settings = serde_json::from_value(Value::Object(told.run.settings)).ok();
         let (frame, gains) =
             told.frame.as_ref().map_or((None, Vec::new()), |told| (frame(told), gains(told)));
         let rate = told.frame.as_ref().and_then(|told| told.get("rate")?.as_u64()).unwrap_or(0);
