@@ -5,10 +5,12 @@
 //! from its own recording (64 latents), or from those of all other speakers (128). Settings were chosen with every other voice, the first half of
 //! the last column; the second half is of voices that no setting has seen.
 //!
-//! Beside it: KL-NMF of magnitude spectra, learned from the same recordings. How many spectra a source has, and whether resampled copies are
-//! learned from as here, is chosen by the same half of the voices, for music and for noises.
+//! Beside it, with `--peers`: KL-NMF of magnitude spectra, learned from the same recordings. How many spectra a source has, and whether resampled
+//! copies are learned from as here, is chosen by the same half of the voices, for music and for noises. It takes most of the time.
 //!
-//! Takes about ten minutes on one core; `--skip N` leaves out the first N rows.
+//! A second table has one of both sources alone: how loud the other one comes out all the same, beside the input.
+//!
+//! `--skip N` leaves out the first N rows; with 16 the second table is all there is.
 //!
 //! Gains in SI-SDR in dB, voice / other, mean over pairs. *told*: the stream knows how loud both are. *tracked*: five levels from -10 to 10 dB side by side.
 //!
@@ -37,6 +39,9 @@ const LATENTS: usize = 64;
 const MANY_LATENTS: usize = 128;
 /// Half a frame is as good for music and 0.3 dB less for noises.
 const IS_HALF_HOP: bool = false;
+
+/// Rows of the first table.
+const ROWS: usize = 16;
 
 /// NMF, which takes most of the time, runs up to this level, in dB.
 const MOST_NMF: f64 = 6.0;
@@ -107,10 +112,14 @@ fn experiment(arguments: &Arguments) -> Result<()> {
     others.push((Sound { seen: babble(&part(|person| &person.seen), 11), unseen: talk }, false));
 
     let count = if arguments.quick { 2 } else { voices.len() };
+    let settings = if arguments.peers { &SETTINGS[..] } else { &[] };
     let own =
-        arguments.trials(count, |v| learned(&[voice_sounds[v].seen.clone()], LATENTS, true, &SETTINGS))?;
+        arguments.trials(count, |v| learned(&[voice_sounds[v].seen.clone()], LATENTS, true, settings))?;
     let other_sources = arguments
-        .trials(others.len(), |o| learned(&[others[o].0.seen.clone()], LATENTS, others[o].1, &SETTINGS))?;
+        .trials(others.len(), |o| learned(&[others[o].0.seen.clone()], LATENTS, others[o].1, settings))?;
+    if arguments.skip >= ROWS {
+        return absent(arguments, &voice_sounds[..count], &others, [&own, &other_sources]);
+    }
     // The setting of NMF with the largest mean gain of both sources, for every other voice.
     let best = |range: std::ops::Range<usize>| -> Result<usize> {
         let mut found = (0, f64::NEG_INFINITY);
@@ -136,7 +145,10 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         }
         Ok(found.0)
     };
-    let chosen = [best(0..songs)?, best(songs..others.len())?];
+    let chosen = match arguments.peers {
+        true => Some([best(0..songs)?, best(songs..others.len())?]),
+        false => None,
+    };
 
     println!("Gain in SI-SDR in dB, voice / other, mean over pairs\n");
     let table = Table::new(&[
@@ -162,7 +174,8 @@ fn experiment(arguments: &Arguments) -> Result<()> {
             general = arguments.trials(count, |v| {
                 let all = voice_sounds.iter().zip(&voices).filter(|(_, other)| !is_same(other, &voices[v]));
                 let seen: Vec<Vec<f64>> = all.map(|(sound, _)| sound.seen.clone()).collect();
-                learned(&seen, MANY_LATENTS, true, &[SETTINGS[chosen[0]], SETTINGS[chosen[1]]])
+                let settings = chosen.iter().flatten().map(|&number| SETTINGS[number]);
+                learned(&seen, MANY_LATENTS, true, &settings.collect::<Vec<_>>())
             })?;
         }
         let sources = if model == speakers { &general } else { &own };
@@ -171,10 +184,11 @@ fn experiment(arguments: &Arguments) -> Result<()> {
             let (v, o) = (pair / width, start + pair % width);
             let truths = [&voice_sounds[v].unseen, &others[o].0.unseen];
             let kind = usize::from(o >= songs);
-            // Of other speakers only the two that were chosen are learned.
-            let voice = if model == speakers { kind } else { chosen[kind] };
-            let spectra = [&sources[v].nmf[voice], &other_sources[o].nmf[chosen[kind]]];
-            let spectra = (level.abs() <= MOST_NMF).then_some(spectra);
+            let spectra = chosen.filter(|_| level.abs() <= MOST_NMF).map(|chosen| {
+                // Of other speakers only the two that were chosen are learned.
+                let voice = if model == speakers { kind } else { chosen[kind] };
+                [&sources[v].nmf[voice], &other_sources[o].nmf[chosen[kind]]]
+            });
             let mixed = Mixed::of(truths, level, kind == 0);
             compare(&mixed, [&sources[v].parts, &other_sources[o].parts], spectra, level)
         })?;
@@ -191,12 +205,48 @@ fn experiment(arguments: &Arguments) -> Result<()> {
             name.to_owned(),
             model.to_owned(),
             format!("{level:+.0} dB"),
-            if level.abs() <= MOST_NMF { column(0, None) } else { "-".into() },
+            if chosen.is_some() && level.abs() <= MOST_NMF { column(0, None) } else { "-".into() },
             column(1, None),
             column(2, None),
             column(3, None),
             format!("{}, {}", column(2, Some(0)), column(2, Some(1))),
         ]);
+    }
+    println!();
+    absent(arguments, &voice_sounds[..count], &others, [&own, &other_sources])
+}
+
+/// What comes of a source that is not there, in dB beside the input: mean over pairs, and the loudest.
+fn absent(
+    arguments: &Arguments,
+    voices: &[Sound],
+    others: &[(Sound, bool)],
+    [own, learned]: [&[Source]; 2],
+) -> Result<()> {
+    println!("One source alone; level of the output of the other, in dB beside the input\n");
+    let table = Table::new(&["to be heard", "beside it", "mean  ", "loudest"]);
+    for (name, is_song) in [("music", true), ("noises", false)] {
+        let chosen: Vec<usize> = (0..others.len()).filter(|&o| others[o].1 == is_song).collect();
+        for (heard, is_voice) in [("voice", true), (name, false)] {
+            let ghosts = arguments.trials(voices.len() * chosen.len(), |pair| {
+                let (v, o) = (pair / chosen.len(), chosen[pair % chosen.len()]);
+                let parts = [own[v].parts.clone(), learned[o].parts.clone()];
+                let merged = Parts::merge(&parts, vec!["voice".into(), "other".into()])?;
+                let alone = if is_voice { &voices[v].unseen } else { &others[o].0.unseen };
+                let input: Vec<f32> = alone.iter().map(|&x| x as f32).collect();
+                let outputs = separated(&merged.bytes(Encoding::I8, "experiment")?, &input)?;
+                let energy = |signal: &[f64]| signal.iter().map(|x| x * x).sum::<f64>();
+                Ok(10.0 * (energy(&outputs[usize::from(is_voice)]) / energy(alone)).max(1e-12).log10())
+            })?;
+            let beside = if is_voice { name } else { "voice" };
+            let loudest = ghosts.iter().copied().fold(f64::MIN, f64::max);
+            table.row(&[
+                heard.into(),
+                beside.into(),
+                format!("{:.1}", mean_and_spread(&ghosts).0),
+                format!("{loudest:.1}"),
+            ]);
+        }
     }
     Ok(())
 }

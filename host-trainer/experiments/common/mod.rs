@@ -83,7 +83,7 @@ pub struct Arguments {
     /// Draws of the noise, for the experiment pictures [default: 3]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=100))]
     pub draws: Option<u16>,
-    /// Also run other methods by Python, with pip packages, for the experiments rooms and pictures
+    /// Also run other methods: by Python, with pip packages, for the experiments rooms and pictures; KL-NMF for one-channel
     #[arg(long)]
     pub peers: bool,
     /// Samples of a frame, for the experiment rooms [default: those of `train`]
