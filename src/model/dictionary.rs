@@ -184,7 +184,7 @@ impl<'a, T: Real> Integers<'a, T> {
                         let index = g * QUAD * latents + latent;
                         return Err(ModelError::Range { field, index });
                     }
-                    sum = sum.saturating_add(u32::from(q.unsigned_abs()));
+                    sum = sum.saturating_add(q.unsigned_abs());
                 }
             }
             largest = largest.max(sum);
