@@ -28,7 +28,7 @@ use proptest::prelude::*;
 use spikelet::math::Real;
 use spikelet::model::States;
 use spikelet::{Detail, Inference, arena_len};
-use spikelet_trainer::parameters::ModelKind;
+use spikelet_trainer::parameters::{ModelKind, NoiseCov, Parameters};
 use spikelet_trainer::prepare::{Options, Prepared, StatesName};
 use std::collections::HashMap;
 
@@ -306,6 +306,24 @@ fn parallel_columns() {
 fn narrow_slabs() {
     compare_all(&KINDS, Hard { narrow: true, ..Hard::default() });
     compare_all(&KINDS, Hard { narrow: true, certain: true, ..Hard::default() });
+}
+
+/// As many latents on as there are dimensions, far above the noise: determinants of their states leave the range of `f32`.
+#[test]
+fn many_latents_on() {
+    for seed in 0..60u64 {
+        let (d, h) = (6 + (seed % 9) as usize, 20 + (seed % 13) as usize);
+        let Problem { parameters, options, sample, .. } =
+            problem(ModelKind::Gsc, d, h, seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), Hard::default());
+        let problem = Problem {
+            parameters: Parameters { noise: NoiseCov::Shared(0.01), ..parameters },
+            options: Options { selected: h.min(20), max_active: 12, expansions: 4, ..options },
+            sample,
+            is_hard: true,
+        };
+        compare::<f64>(&problem);
+        compare::<f32>(&problem);
+    }
 }
 
 #[test]

@@ -29,7 +29,19 @@ struct Raised<T> {
     exponent: T,
 }
 
+/// Determinants whose square is above this are worth nats that count before a neighbour is left out.
+const MOST_RATIO: f64 = 1e4;
+
 impl<T: Real> Weighing<T> {
+    /// Counts determinants among the nats where they are large: after many flips, or where [`Joint`] had to settle them.
+    #[inline(always)]
+    fn settle(&mut self) {
+        if self.ratio > T::from_f64(MOST_RATIO) {
+            self.here += T::HALF * self.ratio.ln();
+            self.ratio = T::ONE;
+        }
+    }
+
     /// The weight of a neighbour, zero if that does not show.
     #[inline(always)]
     fn weigh(&mut self, i: usize, exponent: T, ratio: T, floor: T) -> Result<T, Raised<T>> {
@@ -71,6 +83,7 @@ impl<T: Real> Sums<'_, T> {
             best_weight: self.best_weight,
             best: None,
         };
+        weighing.settle();
         let (mut scale, mut first) = (T::ONE, 0);
         loop {
             let done = match has_slab {
