@@ -193,6 +193,7 @@ mod tests {
             fixed: None,
             is_transformed: false,
             has_slab_mean: false,
+            may_lose_digits: false,
             log_norm: 0.0,
         }
     }

@@ -9,8 +9,8 @@
 //! leave of G_ii plus the slab's own K_i, is then off by u |a|^T |G| |a|, with a the coefficients of these latents in column i (1
 //! for i itself): c times u in parts of it, c the largest of these ratios. So much is lost of what a flip is worth, which among
 //! states that matter is part of what the best state costs, or tens of nats of the prior. What is explained before samples
-//! are refined (256 nats in f32, 2^20 in f64) is known to u of it. D + n roundings each: [`allowed`]. Where c u nears 1 the
-//! numbers of the model do not say what the posterior is; it must only be one.
+//! are refined (256 nats in f32, 2^20 in f64) is known to u of it. D + n roundings each: [`allowed`]. Where c u nears 1
+//! latents are not turned on ([`MOST`]).
 
 mod common;
 #[path = "adaptive/oracle.rs"]
@@ -108,8 +108,8 @@ fn convert<T: Real>(sample: &[f64]) -> Vec<T> {
     sample.iter().map(|&y| T::from_f64(y)).collect()
 }
 
-/// Errors above this say that the numbers of the model do not determine the posterior.
-const UNKNOWN: f64 = 0.1;
+/// Whatever the model: latents of which others leave nothing but rounding errors are not turned on.
+const MOST: f64 = 0.02;
 
 /// Everything that inference says against the definitions. Returns the worst error in parts of what is allowed.
 fn compare<T: Real>(problem: &Problem) -> f64 {
@@ -177,12 +177,7 @@ fn compare<T: Real>(problem: &Problem) -> f64 {
         see((value.to_f64() - exact) / second_scale.sqrt(), "coefficient of the best state");
     }
     let (worst, what) = worst;
-    if allowed > UNKNOWN {
-        let sum: f64 = kept.iter().map(|(_, q)| q).sum();
-        assert!((sum - 1.0).abs() < 1e-3, "probabilities add up to {sum}");
-        assert!(found.activity.iter().all(|a| (0.0..=1.0 + 1e-5).contains(&a.to_f64())));
-        return 0.0;
-    }
+    let allowed = allowed.min(MOST);
     assert!(worst <= allowed, "{what} is off by {worst:e}, allowed {allowed:e}");
     worst / allowed
 }

@@ -254,6 +254,7 @@ impl<T: Real> Prepared<T> {
             table: self.table.as_ref().map(|records| StateTable { records, full_slab: self.full_slab }),
             fixed: self.fixed.as_deref(),
             has_slab_mean: false,
+            may_lose_digits: false,
             is_transformed: false, // whoever makes it also makes its points
             log_norm: self.log_norm,
         })

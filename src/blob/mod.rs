@@ -215,6 +215,7 @@ impl<'a> Blob<'a> {
             fixed: None,
             is_transformed: sections.find(*b"fram").is_some_and(frame::is_transform),
             has_slab_mean: false,
+            may_lose_digits: false,
             log_norm: f32::from_bits(u32_at(bytes, 36)),
         };
         arrays(bytes, &sections, &mut model)?;

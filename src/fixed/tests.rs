@@ -111,6 +111,7 @@ impl<T: Real> Numbers<T> {
             fixed: Some(&self.fixed),
             is_transformed: false,
             has_slab_mean: false,
+            may_lose_digits: false,
             log_norm: T::ZERO,
         };
         Model::new(parts).unwrap()

@@ -202,7 +202,7 @@ pub(super) fn each_state<T: Real, const MAXIMAL: bool>(
             false => tableau.settle(model.shape.max_active),
         }
         walk(&mut tableau, memory.levels, &mut |tableau, is_reference, children| {
-            let here = tableau.joint.above(&anchor) - log_total;
+            let (here, children) = (tableau.joint.above(&anchor) - log_total, tableau.with_digits(children));
             for flip in (0..tableau.len()).map(Some).chain(is_reference.then_some(None)) {
                 if flip.is_some_and(|i| children >> (i % 64) & 1 == 0) {
                     continue;

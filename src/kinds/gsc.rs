@@ -37,6 +37,14 @@ pub(crate) fn gain<T: Real>(r: T, g: T, mean: T, pull: T, variance: T) -> T {
     T::HALF * (r * r + pull * (r + r - g * mean)) * variance
 }
 
+/// Whether a pivot g + K is more than rounding errors of G_hh, `rest`. Latents that are on may explain all of a column that is parallel to
+/// theirs, and D of them explain all of every column: g is rounding errors then. Where the noise is far below the slab, K is no more than
+/// these, and states with that latent on as well have no digits.
+#[inline(always)]
+pub(crate) fn is_resolved<T: Real>(pivot: T, rest: T) -> bool {
+    pivot > T::RESOLVED * rest
+}
+
 /// Turns a latent on of which the others leave g and r.
 #[inline(always)]
 pub(crate) fn turn_on<T: Real>(prior: Prior<T>, g: T, r: T) -> Flip<T> {

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::capacity::{MAX_ACTIVE, MAX_CANDIDATES, MAX_EXPANSIONS, MAX_SELECTED};
 use crate::features::{FIXED, INDEPENDENT, INTEGERS, SUBSETS};
+use crate::kinds::gsc::is_resolved;
 use crate::numeric::math::Real;
 use crate::numeric::slices::{at, lower_row};
 
@@ -97,6 +98,8 @@ impl<'a, T: Real> Model<'a, T> {
         self.has_slab_mean = self.slab_mean.iter().any(|&mean| mean != T::ZERO);
         checks.numbers("slab_cov", self.slab_precision, slab, Sign::Positive);
         checks.numbers("gram_diagonal", self.gram_diagonal, h, Sign::NotNegative);
+        let mut pivots = self.slab_precision.iter().zip(self.gram_diagonal);
+        self.may_lose_digits = pivots.any(|(&k, &g)| !is_resolved(k, g * T::ROUNDING));
         checks.numbers("score_offset", self.score_offset, slab, Sign::Any);
         checks.numbers("log_norm", &[self.log_norm], 1, Sign::Any);
         if let Some(gram) = self.gram {

@@ -199,6 +199,8 @@ pub struct Model<'a, T> {
     pub is_transformed: bool,
     /// Whether any mu_h is other than zero; found out by [`Model::new`].
     pub has_slab_mean: bool,
+    /// Whether the noise is so far below some slab that rounding errors of G_hh are no less than K_h; found out by [`Model::new`].
+    pub may_lose_digits: bool,
     /// -D/2 ln(2 pi) - 1/2 ln det Sigma + sum_h ln(1 - pi_h); of a mixture without the last.
     pub log_norm: T,
 }

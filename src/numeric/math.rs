@@ -50,6 +50,8 @@ pub trait Real:
     const IMPOSSIBLE: Self;
     /// What differences of numbers about 1 may be off by.
     const ROUNDING: Self;
+    /// How many times [`Real::ROUNDING`] of a number must be left of it to be known well enough.
+    const RESOLVED: Self;
     /// Nats below the best state that a search goes at most: weights are still numbers there.
     const FARTHEST: Self;
     /// More nats than half of the logarithm of a determinant's change is, where numbers are in range.
@@ -133,6 +135,7 @@ impl Real for f32 {
     const NAN: Self = f32::NAN;
     const IMPOSSIBLE: Self = f32::NEG_INFINITY;
     const ROUNDING: Self = 2.4e-7;
+    const RESOLVED: Self = 64.0; // to a percent
     const FARTHEST: Self = 60.0;
     const FARTHEST_RATIO: Self = 20.0;
     const NEGLIGIBLE: Self = -18.0;
@@ -234,6 +237,7 @@ impl Real for f64 {
     const NAN: Self = f64::NAN;
     const IMPOSSIBLE: Self = f64::NEG_INFINITY;
     const ROUNDING: Self = 9e-16;
+    const RESOLVED: Self = 1e6; // to a millionth
     const FARTHEST: Self = 600.0;
     const FARTHEST_RATIO: Self = 90.0;
     const NEGLIGIBLE: Self = -36.0;

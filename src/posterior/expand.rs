@@ -68,7 +68,8 @@ impl<T: Real> Sums<'_, T> {
     /// reference. Their weights are left with the candidates.
     #[inline(never)]
     pub fn expand(&mut self, tableau: &mut Tableau<'_, T>, is_reference: bool, counted: u64) -> Found<T> {
-        let (n, has_slab) = (tableau.len(), tableau.family() == Family::Slab);
+        let (n, has_slab, counted) =
+            (tableau.len(), tableau.family() == Family::Slab, tableau.with_digits(counted));
         Count::Expanded.add(1);
         Count::ExpandedCells.add(n);
         let Joint { base, ratio, .. } = tableau.joint;

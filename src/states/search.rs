@@ -150,7 +150,7 @@ pub(crate) fn revisit<T: Real>(
             visit(tableau, state, here);
         }
         for i in 0..tableau.len() {
-            if known >> (i % 32) & 1 == 0 && (!is_full || tableau.is_on(i)) {
+            if known >> (i % 32) & 1 == 0 && (!is_full || tableau.is_on(i)) && tableau.may_flip(i) {
                 visit(tableau, state ^ 1 << (i % 32), here + tableau.change(i));
             }
         }

@@ -76,7 +76,11 @@ pub(crate) fn walk<T: Real>(
             }
             tableau.restore(levels, depth - 1);
             (tableau.joint, tableau.on, tableau.count) = (joint, on, count);
-            tableau.flip(usize::from(order[child % MAX_SELECTED]));
+            let i = usize::from(order[child % MAX_SELECTED]);
+            if !tableau.may_flip(i) {
+                continue;
+            }
+            tableau.flip(i);
             first = child + 1;
             break;
         }

@@ -53,7 +53,7 @@ impl<T: Real> Tableau<'_, T> {
                     false => candidate.turn_on(candidate.place()),
                 };
                 // Determinants only take from what turning on gains.
-                if is_on || has_room && flip.exponent > most {
+                if is_on || has_room && flip.exponent > most && self.may_flip(i) {
                     let gain = flip.exponent + T::HALF * flip.ratio.ln_rough();
                     if gain > most {
                         (best, most) = (Some(i), gain);

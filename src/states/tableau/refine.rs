@@ -150,11 +150,15 @@ impl<T: Real> Tableau<'_, T> {
         self.is_loud && self.family() != Family::Maximal
     }
 
-    /// Goes to a state, turning latents on first: on the way no loud one is missing.
+    /// Goes to a state, turning latents on first: on the way no loud one is missing. Those of which the others leave no digits
+    /// wait until these are off.
     pub fn go_to(&mut self, to: u64) {
-        let (mut is_loud, from) = (false, self.on);
-        for flips in [to & !from, from & !to] {
-            for i in ones(flips) {
+        let mut is_loud = false;
+        for (turns_on, is_last) in [(true, false), (false, false), (true, true)] {
+            for i in ones(if turns_on { to & !self.on } else { self.on & !to }) {
+                if turns_on && !is_last && !self.may_flip(i) {
+                    continue;
+                }
                 is_loud |= self.is_loud_flip(i);
                 self.flip(i);
             }
@@ -171,7 +175,8 @@ impl<T: Real> Tableau<'_, T> {
         let (on, off) = (to & !self.on, self.on & !to);
         let last = if off != 0 { off } else { on };
         let i = last.trailing_zeros() as usize;
-        let may_glance = last != 0 && self.family() != Family::Maximal;
+        let may_glance =
+            last != 0 && self.family() != Family::Maximal && (off == 0 || ones(on).all(|i| self.may_flip(i)));
         if may_glance {
             let beside = to ^ 1 << (i % 64);
             if beside != self.on {

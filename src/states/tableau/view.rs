@@ -7,7 +7,7 @@
 //! S'_jj = S_jj - s_j^2 / d,     t'_j = t_j - s_j t_i / d,     S'_jk = S_jk - s_j s_k / d where an entry is asked for
 //! ```
 
-use super::{Joint, Tableau};
+use super::{Joint, Tableau, ones};
 use crate::counts::Count;
 use crate::kinds::gsc::Prior;
 use crate::kinds::{Family, Flip, binary, gsc};
@@ -127,6 +127,35 @@ impl<T: Real> Tableau<'_, T> {
                 Count::FlipDims.add(flips * self.sample.len());
             }
         }
+    }
+
+    /// Whether the state that the flip of candidate `i` leads to, from the one that is looked at, has digits: see [`gsc::is_resolved`].
+    #[inline(always)]
+    pub fn may_flip(&self, i: usize) -> bool {
+        !self.model.may_lose_digits || self.has_pivot(i)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn has_pivot(&self, i: usize) -> bool {
+        let Some(candidate) = self.candidates.get(i) else { return false };
+        let mut left = candidate.diagonal;
+        if let Some(Glance { i: flipped, flip, .. }) = &self.glance {
+            let s = at(self.row(*flipped), i);
+            left -= s * s * flip.inverse;
+        }
+        // As many latents as there are dimensions leave nothing. What is on may go off, also where that is only looked at.
+        let left = if self.count < self.sample.len() { left } else { T::ZERO };
+        candidate.sign < T::ZERO || gsc::is_resolved(left + candidate.precision, candidate.rest)
+    }
+
+    /// Those of some flips, one bit each, that lead to states with digits.
+    pub fn with_digits(&self, flips: u64) -> u64 {
+        if !self.model.may_lose_digits {
+            return flips;
+        }
+        let lost = ones(flips).filter(|&i| i < self.len() && !self.has_pivot(i));
+        lost.fold(flips, |flips, i| flips & !(1 << (i % 64)))
     }
 
     /// The flip of one candidate in the present state.
