@@ -6,7 +6,7 @@ use crate::kinds::Family;
 use crate::memory::Candidate;
 use crate::model::with_column;
 use crate::numeric::math::{Accurate, Real};
-use crate::numeric::slices::{at, copy, set, span, span_mut};
+use crate::numeric::slices::{copy, span, span_mut};
 use crate::project::{project_some, weigh_in_place};
 
 /// Times a loud sample is refined before its states are looked at, at most.
@@ -20,6 +20,9 @@ const FLIP_ABOVE: f64 = 16.0;
 /// u the rounding unit; with 1/2 |y|^2 = 4096 nats (f32) that is 90 u = 5e-6 of the noise, and half of it in nats for each
 /// standard deviation that is left.
 const WORDS_ABOVE: f64 = 16.0;
+
+/// Dimensions of a residual in double words that are computed at a time.
+const AT_ONCE: usize = 8;
 
 /// Whether residuals of a sample of this energy need double words.
 #[inline(always)]
@@ -120,12 +123,24 @@ impl<T: Real> Tableau<'_, T> {
         }
         Count::DoubleWords.add(self.sample.len() * self.count);
         Count::LeftSteps.add(self.sample.len());
-        for d in 0..self.sample.len() {
-            let mut rest = Accurate::new(at(self.sample, d));
-            for i in ones(self.on) {
-                rest.subtract_product(self.model.entry(d, self.latent(i)), self.coefficient(i));
+        let mut start = 0;
+        while start < self.sample.len() {
+            let mut rests = [Accurate::new(T::ZERO); AT_ONCE];
+            for (rest, &y) in rests.iter_mut().zip(self.sample.iter().skip(start)) {
+                *rest = Accurate::new(y);
             }
-            set(self.weighted, d, rest.value());
+            for i in ones(self.on) {
+                let x = self.coefficient(i);
+                with_column!(self.model, self.latent(i), |column| {
+                    for (rest, w) in rests.iter_mut().zip(column.skip(start)) {
+                        rest.subtract_product(w, x);
+                    }
+                });
+            }
+            for (slot, rest) in self.weighted.iter_mut().skip(start).zip(rests) {
+                *slot = rest.value();
+            }
+            start += AT_ONCE;
         }
         weigh_in_place(&self.model.noise, self.weighted)
     }
