@@ -21,7 +21,7 @@
 //! new ones. `evidence` is ln p per image. CPU seconds are those for all positions of all N images, and for a fit of the regression.
 //!
 //! ```text
-//! cargo run --release -p spikelet-trainer --example inveca -- [--quick] [--figure small] [--picture FILE] [FOLDER]
+//! cargo run --release -p spikelet-trainer --example inveca -- [--quick] [--figure small] [--skip ROWS] [--rows COUNT] [--picture FILE] [FOLDER]
 //! ```
 //!
 //! FOLDER holds `images/*.png`, `digits/mnist28x28_x.npy` and `digits/mnist28x28_y.npy`.
@@ -85,12 +85,15 @@ enum Select {
     Windows { is_full: bool, every: usize },
 }
 
-const SELECTIONS: [(&str, Select); 7] = [
+const SELECTIONS: [(&str, Select); 10] = [
     ("scan", Select::Scan),
     ("windows, Q, T* = 5", Select::Windows { is_full: false, every: 5 }),
     ("windows, Q", Select::Windows { is_full: false, every: 1 }),
     ("windows, full, T* = 5", Select::Windows { is_full: true, every: 5 }),
+    ("windows, full", Select::Windows { is_full: true, every: 1 }),
     ("image, full, T* = 5", Select::Image { told: Told::ByAll, is_full: true, every: 5 }),
+    ("image, full", Select::Image { told: Told::ByAll, is_full: true, every: 1 }),
+    ("image, Q, T* = 5", Select::Image { told: Told::ByAll, is_full: false, every: 5 }),
     ("image, Q", Select::Image { told: Told::ByAll, is_full: false, every: 1 }),
     ("image, others, full, T* = 5", Select::Image { told: Told::ByOthers, is_full: true, every: 5 }),
 ];
@@ -139,7 +142,7 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         "seconds",
         "fit",
     ]);
-    for (name, select) in SELECTIONS.into_iter().skip(arguments.skip) {
+    for (name, select) in SELECTIONS.into_iter().skip(arguments.skip).take(arguments.rows) {
         let run = Run::new(select, &seen, first.clone(), sizes)?;
         let matches = matched(&objects, &run.objects);
         let recovered = matches.iter().flatten().count();

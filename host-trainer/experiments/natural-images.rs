@@ -1,70 +1,149 @@
-//! Fields of natural pictures: how many look like Gabor functions, how many are globular (003, section 4 and figure 2; thesis 004, section 3.4.3 and
-//! figure 3.10).
+//! Fields of natural pictures: how many look like Gabor functions, how many are globular (003, section 4 and figure 2; thesis 004, sections 2.4.2, 2.4.3 and
+//! 3.4.3, figures 2.3 to 2.5 and 3.10 to 3.12).
 //!
-//! 003 learns H = 10 000 fields from 10^6 patches of 16 x 16 pixels of the van Hateren pictures by select and sample (H' = 20, 50 samples, 50 iterations) on 1000 cores; 12 % of them do not specialise, most
-//! others look like Gabor functions, then come globular ones. The thesis learns H = 500 of a nonlinear model from 50 000 patches, of which about as many are globular as in
-//! recordings of V1. Here the pictures are those of a folder, the model is the linear spike-and-slab one with adaptive states and stepwise EM. `--latents 10000` is 003's size, with
-//! ten patches for each field.
+//! | `--figure` | model | the paper | here |
+//! |---|---|---|---|
+//! | 2 (default) | spike-and-slab (gsc) | 003: H = 10 000, 10^6 patches of 16 x 16 pixels, H' = 20, 50 samples, 50 iterations, 1000 cores; 12 % do not specialise, most others look like Gabor functions, then come globular ones; 6.2 are on | adaptive states, stepwise EM, H = 400 |
+//! | 2.3 | on or off (bsc) | 004: DoG, 40 000 patches of 26 x 26, H = 800, H' = 20; 500 000 of 40 x 40, H = 1600, H' = 34; 200 H' samples, 100 iterations; Gabor-like fields | select and sample |
+//! | 3.10 | maximal causes with slabs (ssmca) | 004: 50 000 patches of 16 x 16 in two channels, H = 500, 100 samples, 50 iterations; about as many globular fields as in recordings of V1; pi H = 6.2, sigma = 1.4 | select and sample, stepwise EM, 200 fields |
 //!
-//! Preprocessing, by `--preprocessing`: `pseudo` is the pseudo-whitening of both papers, each picture filtered by f exp(-(f / f0)^4) with f0 = 0.4
-//! cycles a pixel (200 of 512); `dog` a difference of Gaussians (thesis, section 2.4); `whiten` takes the covariance of patches to 1; `none`. Patches lose their mean and are scaled to one variance, flat ones are left out.
+//! The papers have the van Hateren pictures; here they are those of a folder. `--latents`, `--patches` and `--iterations` have the papers' sizes or others; 003's
+//! are `--latents 10000`, with ten patches for each field. What `--preprocessing` does is in `common/natural.rs`; `--write FILE` writes the prepared patches, for `spikelet train FILE`.
 //!
 //! Each field is fitted by Gabor functions and by differences of Gaussians over a grid of sizes, widths, directions and frequencies around the middle of its energy, amplitudes by least squares;
 //! what neither explains to a half has not specialised; else it is what fits better. `crisp` is the part of the energy that the better fit explains, `kurtosis` that of the field's pixels, both medians.
+//! A field of two channels is what is above zero less what is below.
+//!
+//! Figure 3.10 also says whether what is inferred from 1000 other patches agrees with the prior that was learned (figure 3.12).
 //!
 //! ```text
-//! cargo run --release -p spikelet-trainer --example natural-images -- [--quick] [--latents H] [--preprocessing NAME] [--picture FILE] FOLDER
+//! cargo run --release -p spikelet-trainer --example natural-images -- [--quick] [--figure 2|2.3|3.10] [--latents H] [--patches N] [--iterations COUNT]
+//!     [--preprocessing pseudo|dog|whiten|none] [--picture FILE] [--write FILE] FOLDER
 //! ```
 //!
-//! FOLDER holds pictures (.png); its subfolder `images` will do. At the default sizes this takes a few minutes of one core.
+//! FOLDER holds pictures (.png); its subfolder `images` will do.
 
 mod common;
 
 use common::fields::{Shape, shape};
-use common::table::{Table, median};
+use common::natural::{PREPROCESSINGS, patches, split};
+use common::table::{Table, mean_and_spread, median};
 use common::{Arguments, cpu_seconds, svg};
-use spikelet::frame::Form;
 use spikelet::rng::Rng;
-use spikelet_trainer::data::Sheet;
-use spikelet_trainer::parameters::ModelKind;
-use spikelet_trainer::train::settings::{Engine, InitForm, Precision, StatesForm};
-use spikelet_trainer::train::whiten::Whitening;
+use spikelet::{Detail, Inference};
+use spikelet_trainer::parameters::{ModelKind, Parameters};
+use spikelet_trainer::prepare::Prepared;
+use spikelet_trainer::train::settings::{Engine, InitForm, Precision, PriorForm, StatesForm};
 use spikelet_trainer::train::{Next, Points, Settings, State};
-use spikelet_trainer::{Error, Result};
-use std::f64::consts::TAU;
+use spikelet_trainer::{Error, Result, data};
 use std::path::Path;
 use std::process::ExitCode;
 
-const SIDE: usize = 16;
-const DIMS: usize = SIDE * SIDE;
-/// Reach of a filter, in pixels.
-const REACH: usize = 7;
-/// Fields in the picture.
-const SHOWN: usize = 72;
+/// Pixels in the picture, at most: 72 fields of 16 x 16.
+const DRAWN: usize = 72 * 256;
+/// Fields in a row of it.
+const ACROSS: usize = 24;
+/// Patches that were not learned from.
+const UNSEEN: usize = 1000;
+/// Patches that are inferred to see which fields are used, where no prior tells.
+const SOME: usize = 2000;
 
 fn main() -> ExitCode {
     common::main(experiment)
 }
 
+/// What is learned from what.
+struct Plan {
+    kind: ModelKind,
+    side: usize,
+    /// What is done to pictures where no flag says otherwise.
+    preprocessings: &'static [&'static str],
+    count: usize,
+    settings: Settings,
+}
+
+impl Plan {
+    fn new(arguments: &Arguments) -> Result<Self> {
+        let (kind, side, latents) = match arguments.figure.as_deref() {
+            None | Some("2") => (ModelKind::Gsc, 16, 400),
+            Some("2.3") => (ModelKind::Bsc, 26, 400),
+            Some("3.10") => (ModelKind::Ssmca, 16, 200),
+            Some(other) => {
+                let what = format!("there is no figure {other}");
+                return Err(Error::input(what, "--figure", "use 2, 2.3 or 3.10"));
+            }
+        };
+        let is_quick = arguments.quick;
+        let latents = arguments.latents.map_or(if is_quick { 64 } else { latents }, usize::from);
+        let preprocessings: &[&str] = match kind {
+            ModelKind::Gsc if !is_quick => &PREPROCESSINGS[..3],
+            ModelKind::Bsc => &["dog"],
+            _ => &["pseudo"],
+        };
+        // Of many fields each needs some patches, and a pass over them takes minutes.
+        let (count, passes) = match kind {
+            ModelKind::Bsc if is_quick => (500, 5),
+            ModelKind::Ssmca if is_quick => (300, 2),
+            _ if is_quick => (2000, 2),
+            ModelKind::Bsc => (10_000, 50),
+            ModelKind::Ssmca => (5000, 10),
+            _ if latents <= 2000 => (20_000, 8),
+            _ => (10 * latents, 4),
+        };
+        let count = arguments.patches.map_or(count, |count| count as usize);
+        let settings = Settings {
+            iterations: arguments.iterations.map_or(passes, |count| count as usize),
+            precision: Precision::F32,
+            init: InitForm::Data,
+            seed: common::seed(80, 0),
+            ..Settings::new(kind, latents)
+        };
+        let settings = match kind {
+            ModelKind::Gsc => Settings {
+                engine: Engine::Truncated,
+                states: StatesForm::Adaptive,
+                selected: 20,
+                max_active: 12,
+                batch: (count / 40).max(latents).min(count / 5),
+                ..settings
+            },
+            // Plain EM, because it cools down on all points; a tenth of the selected latents is drawn at random, as in the thesis.
+            ModelKind::Bsc => Settings {
+                engine: Engine::Gibbs,
+                selected: 20,
+                max_active: 20,
+                extra: 2,
+                sweeps: 30,
+                ..settings
+            },
+            _ => Settings { selected: 10, max_active: 10, extra: 1, sweeps: 20, batch: 100, ..settings },
+        };
+        Ok(Self { kind, side, preprocessings, count, settings })
+    }
+
+    /// Patches as the model sees them. (N x D)
+    fn points(&self, folder: &Path, preprocessing: &str, count: usize, seed: usize) -> Result<Vec<f64>> {
+        let mut rng = Rng::new(common::seed(81, seed));
+        let values = patches(folder, preprocessing, (self.side, count), &mut rng)?;
+        let pixels = self.side * self.side;
+        Ok(if self.kind == ModelKind::Ssmca { split(&values, pixels) } else { values })
+    }
+}
+
 fn experiment(arguments: &Arguments) -> Result<()> {
     let folder = arguments.path("name a folder of pictures (.png)")?;
-    let latents = arguments.latents.map_or(if arguments.quick { 64 } else { 400 }, usize::from);
-    // Of many fields each needs some patches, and a pass over them takes minutes.
-    let (count, passes) = match (arguments.quick, latents) {
-        (true, _) => (2000, 2),
-        (_, ..=2000) => (20_000, 8),
-        _ => (10 * latents, 4),
-    };
-    let all = ["pseudo", "dog", "whiten", "none"];
+    let plan = Plan::new(arguments)?;
     let names: Vec<&str> = match arguments.preprocessing.as_deref() {
-        None => all[..if arguments.quick { 1 } else { 3 }].to_vec(),
-        Some(name) if all.contains(&name) => vec![name],
+        None => plan.preprocessings.to_vec(),
+        Some(name) if PREPROCESSINGS.contains(&name) => vec![name],
         Some(other) => {
             let what = format!("there is no preprocessing {other}");
             return Err(Error::input(what, "--preprocessing", "use pseudo, dog, whiten or none"));
         }
     };
-    println!("{count} patches of {SIDE} x {SIDE} pixels, H = {latents}, {passes} passes\n");
+    let (side, latents) = (plan.side, plan.settings.latents);
+    let passes = plan.settings.iterations;
+    println!("{} patches of {side} x {side} pixels, H = {latents}, {passes} passes\n", plan.count);
     let table = Table::new(&[
         "preprocessing",
         "used",
@@ -74,41 +153,34 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         "crisp",
         "kurtosis",
         "on at a time",
+        "learned                        ",
         "CPU seconds",
     ]);
     for name in names {
-        let values = patches(folder, name, count)?;
+        let values = plan.points(folder, name, plan.count, 0)?;
+        let dims = side * side * if plan.kind == ModelKind::Ssmca { 2 } else { 1 };
+        if let Some(path) = &arguments.write {
+            data::write_npy_f64(path, &[values.len() / dims, dims], &values)?;
+        }
         let begun = cpu_seconds();
-        let settings = Settings {
-            engine: Engine::Truncated,
-            states: StatesForm::Adaptive,
-            selected: 20,
-            max_active: 12,
-            precision: Precision::F32,
-            init: InitForm::Data,
-            batch: (count / 40).max(latents).min(count / 5),
-            iterations: passes,
-            tolerance: 0.0,
-            seed: common::seed(80, 0),
-            ..Settings::new(ModelKind::Gsc, latents)
-        };
-        let mut points = Points::new(values, DIMS);
-        let mut state = State::new(settings, &mut points)?;
+        let mut points = Points::new(values, dims);
+        let mut state = State::new(plan.settings.clone(), &mut points)?;
         state.run(&mut points, 1, |_| Ok(Next::Continue))?;
         let model = state.model();
         let seconds = cpu_seconds() - begun;
         let mut order: Vec<usize> = (0..latents).collect();
-        order.sort_by(|a, b| model.prior[*b].total_cmp(&model.prior[*a]).then(a.cmp(b)));
+        let uses = uses(&state, &model, &mut points)?;
+        order.sort_by(|a, b| uses[*b].total_cmp(&uses[*a]).then(a.cmp(b)));
         // On less often than once in all patches: not used.
-        order.retain(|&k| model.prior[k] * count as f64 > 1.0);
-        let field = |k: usize| -> Vec<f64> { (0..DIMS).map(|i| model.dictionary[i * latents + k]).collect() };
-        let shapes: Vec<(Shape, f64)> = order.iter().map(|&k| shape(&field(k), SIDE)).collect();
+        order.retain(|&k| uses[k] > 1.0);
+        let fields: Vec<Vec<f64>> = order.iter().map(|&k| field(&model, k, side * side)).collect();
+        let shapes: Vec<(Shape, f64)> = fields.iter().map(|field| shape(field, side)).collect();
         let share = |wanted: Shape| {
             let found = shapes.iter().filter(|(shape, _)| *shape == wanted).count();
             format!("{:.1} %", 100.0 * found as f64 / shapes.len() as f64)
         };
         let crisp: Vec<f64> = shapes.iter().map(|(_, fit)| *fit).collect();
-        let tails: Vec<f64> = order.iter().map(|&k| kurtosis(&field(k))).collect();
+        let tails: Vec<f64> = fields.iter().map(|field| kurtosis(field)).collect();
         table.row(&[
             name.to_owned(),
             order.len().to_string(),
@@ -117,128 +189,88 @@ fn experiment(arguments: &Arguments) -> Result<()> {
             share(Shape::Neither),
             format!("{:.2}", median(&crisp)),
             format!("{:.1}", median(&tails)),
-            format!("{:.1}", model.prior.iter().sum::<f64>()),
+            format!("{:.1}", uses.iter().sum::<f64>() / points.len() as f64),
+            learned(&model),
             format!("{seconds:.0}"),
         ]);
         if let Some(path) = &arguments.picture {
-            let shown: Vec<Vec<f64>> = order.iter().take(SHOWN).map(|&k| field(k)).collect();
-            let written = std::fs::write(path, svg::images(&shown, SIDE, 24));
+            let shown = &fields[..fields.len().min(DRAWN / (side * side))];
+            let written = std::fs::write(path, svg::images(shown, side, ACROSS));
             written.map_err(|error| Error::input(error, path.display(), "choose another place"))?;
+        }
+        if plan.kind == ModelKind::Ssmca {
+            println!("\n{}", agreement(&state, &model, &plan.points(folder, name, UNSEEN, 1)?)?);
         }
     }
     Ok(())
 }
 
-/// Patches drawn at random from all pictures of a folder. (N x DIMS)
-fn patches(folder: &Path, preprocessing: &str, count: usize) -> Result<Vec<f64>> {
-    let inner = folder.join("images");
-    let folder = if inner.is_dir() { inner.as_path() } else { folder };
-    let mut names: Vec<_> = std::fs::read_dir(folder)
-        .map_err(|error| Error::input(error, folder.display(), "name a folder of pictures"))?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|ending| ending == "png"))
-        .collect();
-    names.sort();
-    let filter = match preprocessing {
-        "pseudo" => Some(pseudo_whitening()),
-        "dog" => Some(difference_of_gaussians()),
-        _ => None,
-    };
-    let mut pictures = Vec::new();
-    for name in names {
-        let sheet = Sheet::read(&name, Form::Patches { width: 1, height: 1, colours: 1 })?;
-        let planes = sheet.planes.len() as f64;
-        let grey: Vec<f64> = (0..sheet.width * sheet.height)
-            .map(|i| sheet.planes.iter().map(|plane| plane[i]).sum::<f64>() / planes)
-            .collect();
-        let picture = match &filter {
-            Some(filter) => filtered(&grey, sheet.width, filter),
-            None => (grey, sheet.width),
-        };
-        if picture.1 >= SIDE && picture.0.len() / picture.1 >= SIDE {
-            pictures.push(picture);
-        }
+/// In how many patches each latent is on: by its prior, or where all share one by what is inferred from some of them.
+fn uses(state: &State, model: &Parameters, points: &mut Points) -> Result<Vec<f64>> {
+    let n = points.len();
+    if state.settings.prior == PriorForm::Each {
+        return Ok(model.prior.iter().map(|pi| pi * n as f64).collect());
     }
-    if pictures.is_empty() {
-        return Err(Error::input("there is no picture", folder.display(), "name a folder with .png files"));
-    }
-    let mut rng = Rng::new(common::seed(81, 0));
-    let mut values = Vec::with_capacity(count * DIMS);
-    let mut any = |n: usize| ((rng.uniform::<f64>() * n as f64) as usize).min(n - 1);
-    let mut tried = 0;
-    while values.len() < count * DIMS && tried < 20 * count {
-        tried += 1;
-        let (picture, width) = &pictures[any(pictures.len())];
-        let (left, top) = (any(width + 1 - SIDE), any(picture.len() / width + 1 - SIDE));
-        let pixel = |i: usize| picture[(top + i / SIDE) * width + left + i % SIDE];
-        let mean = (0..DIMS).map(pixel).sum::<f64>() / DIMS as f64;
-        let deviation = ((0..DIMS).map(|i| (pixel(i) - mean).powi(2)).sum::<f64>() / DIMS as f64).sqrt();
-        // Flat ones are noise of the camera.
-        if deviation > 2.0 {
-            values.extend((0..DIMS).map(|i| (pixel(i) - mean) / deviation));
-        }
-    }
-    if preprocessing == "whiten" {
-        let n = (values.len() / DIMS) as f64;
-        let mut covariance = vec![0.0; DIMS * DIMS];
-        for y in values.chunks_exact(DIMS) {
-            for (row, a) in covariance.chunks_exact_mut(DIMS).zip(y) {
-                row.iter_mut().zip(y).for_each(|(sum, b)| *sum += a * b / n);
+    let mut some = Vec::new();
+    points.read(0, n.min(SOME), &mut some)?;
+    let (mut activity, _) = inferred(state, model, &some)?;
+    activity.iter_mut().for_each(|sum| *sum *= n as f64 / n.min(SOME) as f64);
+    Ok(activity)
+}
+
+/// Activities, summed over points (H), and the strengths of what is more probably on than off.
+fn inferred(state: &State, model: &Parameters, values: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+    let prepared = Prepared::<f32>::new(model, &state.settings.options())?;
+    let (view, engine) = (prepared.model()?, state.settings.engine_at(0, 0));
+    let refused = |error| Error::input(error, "the patches", "check their range");
+    let mut memory = vec![0.0; engine.arena_len(view.shape, Detail::Marginals)];
+    let mut inference =
+        Inference::with_engine(view, &mut memory, Detail::Marginals, engine).map_err(refused)?;
+    let (mut activity, mut strengths) = (vec![0.0; model.latents], Vec::new());
+    for point in values.chunks_exact(model.dims) {
+        let y: Vec<f32> = point.iter().map(|y| *y as f32).collect();
+        let found = inference.infer(&y).map_err(refused)?;
+        for ((sum, on), mean) in activity.iter_mut().zip(found.activity).zip(found.mean) {
+            *sum += f64::from(*on);
+            if *on > 0.5 {
+                strengths.push(f64::from(mean / on));
             }
         }
-        // Directions with a thousandth of the mean variance are noise: they shall not be blown up.
-        (0..DIMS).for_each(|i| covariance[i * DIMS + i] += 1e-3);
-        Whitening::new(&covariance, DIMS).apply(&mut values);
     }
-    Ok(values)
+    Ok((activity, strengths))
 }
 
-/// f exp(-(f / 0.4)^4) at pixels around the middle, f in cycles a pixel.
-fn pseudo_whitening() -> Vec<f64> {
-    const STEPS: i32 = 32;
-    let reach = REACH as i32;
-    let at = |x: i32, y: i32| {
-        let mut sum = 0.0;
-        for (u, v) in (-STEPS..STEPS).flat_map(|u| (-STEPS..STEPS).map(move |v| (u, v))) {
-            let (u, v) = ((f64::from(u) + 0.5) / 64.0, (f64::from(v) + 0.5) / 64.0);
-            let f = u.hypot(v);
-            sum += f * (-(f / 0.4).powi(4)).exp() * (TAU * (u * f64::from(x) + v * f64::from(y))).cos();
-        }
-        sum / f64::from(4 * STEPS * STEPS)
-    };
-    (-reach..=reach).flat_map(|y| (-reach..=reach).map(move |x| (x, y))).map(|(x, y)| at(x, y)).collect()
+/// What is inferred from other patches, beside the prior (thesis, equation 3.26).
+fn agreement(state: &State, model: &Parameters, unseen: &[f64]) -> Result<String> {
+    let (activity, strengths) = inferred(state, model, unseen)?;
+    let n = (unseen.len() / model.dims) as f64;
+    let (mean, deviation) = mean_and_spread(&strengths);
+    Ok(format!(
+        "prior: {:.2} on, {}; inferred from {n} other patches: {:.2} on, strengths {mean:.2} with deviation {deviation:.2}",
+        model.prior.iter().sum::<f64>(),
+        learned(model),
+        activity.iter().sum::<f64>() / n,
+    ))
 }
 
-/// A narrow Gaussian less one three times as wide, both of sum 1.
-fn difference_of_gaussians() -> Vec<f64> {
-    let reach = REACH as i32;
-    let around = |width: f64| -> Vec<f64> {
-        let value = |x: i32, y: i32| (-0.5 * f64::from(x * x + y * y) / (width * width)).exp();
-        let all: Vec<f64> = (-reach..=reach)
-            .flat_map(|y| (-reach..=reach).map(move |x| (x, y)))
-            .map(|(x, y)| value(x, y))
-            .collect();
-        let sum: f64 = all.iter().sum();
-        all.iter().map(|v| v / sum).collect()
-    };
-    around(1.0).iter().zip(around(3.0)).map(|(narrow, wide)| narrow - wide).collect()
+/// Noise, and the slab where it is part of the model's scale.
+fn learned(model: &Parameters) -> String {
+    let sigma = (model.noise_variances().iter().sum::<f64>() / model.dims as f64).sqrt();
+    if model.kind != ModelKind::Ssmca {
+        return format!("sigma {sigma:.2}");
+    }
+    // Of the latents that are on, not of all.
+    let all: f64 = model.prior.iter().sum();
+    let mean = |values: &[f64]| values.iter().zip(&model.prior).map(|(v, pi)| v * pi).sum::<f64>() / all;
+    let psi = mean(&model.slab_variances()).sqrt();
+    format!("sigma {sigma:.2}, mu {:.2}, psi {psi:.2}", mean(&model.slab_mean))
 }
 
-/// A picture through a filter, without its margin, and its new width.
-fn filtered(picture: &[f64], width: usize, filter: &[f64]) -> (Vec<f64>, usize) {
-    let (height, size) = (picture.len() / width, 2 * REACH + 1);
-    if width < size || height < size {
-        return (Vec::new(), 1);
-    }
-    let (across, down) = (width - 2 * REACH, height - 2 * REACH);
-    let mut out = vec![0.0; across * down];
-    for (y, row) in out.chunks_exact_mut(across).enumerate() {
-        for (k, weight) in filter.iter().enumerate() {
-            let seen = &picture[(y + k / size) * width + k % size..][..across];
-            row.iter_mut().zip(seen).for_each(|(sum, seen)| *sum += weight * seen);
-        }
-    }
-    (out, across)
+/// Column k; of two channels what is above zero less what is below.
+fn field(model: &Parameters, k: usize, pixels: usize) -> Vec<f64> {
+    let at = |i: usize| model.dictionary[i * model.latents + k];
+    let below = |i: usize| if model.dims > pixels { at(pixels + i) } else { 0.0 };
+    (0..pixels).map(|i| at(i) - below(i)).collect()
 }
 
 /// Fourth moment over the square of the second.

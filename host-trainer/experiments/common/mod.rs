@@ -11,6 +11,7 @@
 //! | [`fast_ica`] | symmetric FastICA, the method to compare with |
 //! | [`lasso`] | linear sparse coding with an L1 penalty, another one |
 //! | [`jade`] | JADE, by which the samples of the papers are found again |
+//! | [`natural`] | patches of natural pictures, prepared as the papers do |
 //! | [`nmf`] | KL-NMF of magnitude spectra, for two sources in one channel |
 //! | [`noises`] | a fan, knocks of a machine, people who talk at once |
 //! | [`overlaps`] | spike-and-slab models whose latents overlap, and what a Cortex-M4F makes of them |
@@ -33,6 +34,7 @@ pub mod jade;
 pub mod lapped;
 pub mod lasso;
 pub mod mixtures;
+pub mod natural;
 pub mod nmf;
 pub mod noises;
 pub mod overlaps;
@@ -65,6 +67,9 @@ pub struct Arguments {
     /// Rows of the table to leave out at its beginning, to go on where a run was stopped
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub skip: usize,
+    /// Rows to run after these, for the experiments inveca and factored [default: all]
+    #[arg(long, value_name = "COUNT", default_value_t = usize::MAX, hide_default_value = true)]
+    pub rows: usize,
     /// Picture to write, for the experiments that draw one
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
@@ -74,6 +79,15 @@ pub struct Arguments {
     /// H, for the experiment natural-images
     #[arg(long, value_name = "COUNT")]
     pub latents: Option<u16>,
+    /// Patches that are learned from, for the experiment natural-images
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(100..))]
+    pub patches: Option<u32>,
+    /// Iterations or passes, for the experiment natural-images
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub iterations: Option<u32>,
+    /// Array to write the prepared patches to (.npy), for the experiment natural-images: `spikelet train` takes it
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
     /// What is done to pictures first, for the experiment natural-images: pseudo, dog, whiten or none
     #[arg(long, value_name = "NAME")]
     pub preprocessing: Option<String>,

@@ -29,7 +29,7 @@ pub fn experiment(arguments: &Arguments) -> Result<()> {
             .into_iter()
             .flat_map(move |source| engines(size.0).into_iter().map(move |e| (size, source, e)))
     });
-    for ((h, trials), (name, source), (engine, settings)) in rows.skip(arguments.skip) {
+    for ((h, trials), (name, source), (engine, settings)) in rows.skip(arguments.skip).take(arguments.rows) {
         let runs = arguments.trials(trials, |trial| run(source, points, &settings, trial))?;
         let column = |k: usize| runs.iter().map(|run| run[k]).collect::<Vec<f64>>();
         table.row(&[

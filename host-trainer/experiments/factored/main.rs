@@ -14,10 +14,10 @@
 //! `cosine` is the mean |cosine| between columns: a factored posterior prefers a W whose columns are more orthogonal than the true ones.
 //!
 //! That is figure 5, which is run if none is named; figure 6 is the same with noise on the data, of half the standard deviation of the sources (the paper's 2 has no scale here); figure 4 is in
-//! `directions.rs`, 7A, 7B and 7C in `trade.rs`. `--figure device` asks what a factored posterior would give on a device (`device.rs`).
+//! `directions.rs`, 7A, 7B, 7C and 9 in `trade.rs`. `--figure device` asks what a factored posterior would give on a device (`device.rs`).
 //!
 //! ```text
-//! cargo run --release -p spikelet-trainer --example factored -- [--quick] [--figure 4|5|6|7a|7c|device] [FOLDER]
+//! cargo run --release -p spikelet-trainer --example factored -- [--quick] [--figure 4|5|6|7a|7c|9|device] [--skip ROWS] [--rows COUNT] [FOLDER]
 //! ```
 //!
 //! FOLDER holds `icalab/speech4.npy`, `speech/*.wav`, `eeg/eeg14_128hz.npy` and `images/house256.png`.
@@ -113,10 +113,11 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         Some("4") => directions::experiment(arguments),
         Some("7a") => trade::separation(arguments),
         Some("7c") => trade::denoising(arguments),
+        Some("9") => trade::truncation(arguments),
         Some(other) => Err(Error::input(
             format!("there is no figure {other}"),
             "--figure",
-            "use 4, 5, 6, 7a, 7c or device",
+            "use 4, 5, 6, 7a, 7c, 9 or device",
         )),
     }
 }
@@ -135,23 +136,23 @@ fn separation(arguments: &Arguments, on_data: f64) -> Result<()> {
         "cosine, true",
         "cosine, learned",
     ]);
-    for set in sets(arguments.given_path())? {
-        let oblique = if arguments.quick { &OBLIQUE[..2] } else { &OBLIQUE[..] };
-        for &oblique in oblique {
-            for (name, engine) in engines(set.sources) {
-                let runs = arguments.trials(trials, |trial| run(&set, (oblique, on_data), &engine, trial))?;
-                let column = |k: usize| runs.iter().map(|run| run[k]).collect::<Vec<f64>>();
-                let mean = |k: usize| mean_and_spread(&column(k)).0;
-                table.row(&[
-                    set.name.into(),
-                    format!("{oblique}"),
-                    name.to_owned(),
-                    spread(&column(0)),
-                    format!("{:.3}", mean(1)),
-                    format!("{:.3}", mean(2)),
-                ]);
-            }
-        }
+    let sets = sets(arguments.given_path())?;
+    let oblique = if arguments.quick { &OBLIQUE[..2] } else { &OBLIQUE[..] };
+    let rows = sets.iter().flat_map(|set| oblique.iter().map(move |&oblique| (set, oblique)));
+    let rows =
+        rows.flat_map(|(set, oblique)| engines(set.sources).into_iter().map(move |row| (set, oblique, row)));
+    for (set, oblique, (name, engine)) in rows.skip(arguments.skip).take(arguments.rows) {
+        let runs = arguments.trials(trials, |trial| run(set, (oblique, on_data), &engine, trial))?;
+        let column = |k: usize| runs.iter().map(|run| run[k]).collect::<Vec<f64>>();
+        let mean = |k: usize| mean_and_spread(&column(k)).0;
+        table.row(&[
+            set.name.into(),
+            format!("{oblique}"),
+            name.to_owned(),
+            spread(&column(0)),
+            format!("{:.3}", mean(1)),
+            format!("{:.3}", mean(2)),
+        ]);
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::common::mixtures::add_noise;
 use crate::common::pieces::denoised;
 use crate::common::table::{Table, mean_and_spread, spread};
 use crate::common::{self, Arguments, cpu_seconds};
-use crate::{EXACT_UP_TO, run, sets};
+use crate::{EXACT_UP_TO, Set, run, sets};
 use spikelet::frame::{Form, Frame};
 use spikelet::rng::Rng;
 use spikelet_trainer::data::{Mosaic, Pieces, Sheet};
@@ -29,6 +29,50 @@ fn truncated(settings: &Settings, selected: usize, max_active: usize) -> Setting
     let h = settings.latents;
     let (selected, max_active) = (selected.min(h), max_active.min(h));
     Settings { engine: Engine::Truncated, selected, max_active, ..settings.clone() }
+}
+
+/// Figure 9: index and time as H' = gamma grow, through a rotation.
+pub fn truncation(arguments: &Arguments) -> Result<()> {
+    let trials = if arguments.quick { 2 } else { 8 };
+    println!(
+        "{trials} trials; Amari index, mean (standard deviation), CPU seconds of a trial, and these over those of the last row of the set\n"
+    );
+    let table = Table::new(&["sources        ", "H' = gamma", "Amari        ", "seconds", "relative"]);
+    let sizes = if arguments.quick { &[1, 3, 4][..] } else { &[1, 2, 3, 5, 7, 10] };
+    for set in sets(arguments.given_path())?.into_iter().skip(arguments.skip).take(arguments.rows) {
+        let sizes: Vec<usize> = sizes.iter().copied().filter(|size| *size <= set.sources).collect();
+        let mut rows = Vec::new();
+        for &size in &sizes {
+            let all = Settings { iterations: 100, ..Settings::new(ModelKind::Gsc, set.sources) };
+            rows.push(timed(&set, 0.0, &truncated(&all, size, size), (trials, arguments))?);
+        }
+        let longest = rows.last().map_or(1.0, |row| row.1);
+        for (size, (indices, seconds)) in sizes.iter().zip(&rows) {
+            table.row(&[
+                set.name.to_owned(),
+                size.to_string(),
+                spread(indices),
+                format!("{seconds:.2}"),
+                format!("{:.3}", seconds / longest),
+            ]);
+        }
+    }
+    Ok(())
+}
+
+/// The indices of so many trials, and the CPU seconds of one.
+fn timed(
+    set: &Set,
+    oblique: f64,
+    settings: &Settings,
+    (trials, arguments): (usize, &Arguments),
+) -> Result<(Vec<f64>, f64)> {
+    let runs = arguments.trials(trials, |trial: usize| {
+        let begun = cpu_seconds();
+        Ok([run(set, (oblique, 0.0), settings, trial)?[0], cpu_seconds() - begun])
+    })?;
+    let column = |k: usize| runs.iter().map(|run| run[k]).collect::<Vec<f64>>();
+    Ok((column(0), mean_and_spread(&column(1)).0))
 }
 
 /// Figure 7A.
@@ -50,19 +94,14 @@ pub fn separation(arguments: &Arguments) -> Result<()> {
         if set.sources <= EXACT_UP_TO {
             rows.push(("exact".to_owned(), all(100)));
         }
-        for (name, settings) in rows.into_iter().skip(arguments.skip) {
-            let timed = |trial: usize| {
-                let begun = cpu_seconds();
-                Ok([run(&set, (1.0, 0.0), &settings, trial)?[0], cpu_seconds() - begun])
-            };
-            let runs = arguments.trials(trials, timed)?;
-            let column = |k: usize| runs.iter().map(|run| run[k]).collect::<Vec<f64>>();
+        for (name, settings) in rows.into_iter().skip(arguments.skip).take(arguments.rows) {
+            let (indices, seconds) = timed(&set, 1.0, &settings, (trials, arguments))?;
             table.row(&[
                 set.name.to_owned(),
                 name,
                 settings.iterations.to_string(),
-                spread(&column(0)),
-                format!("{:.2}", mean_and_spread(&column(1)).0),
+                spread(&indices),
+                format!("{seconds:.2}"),
             ]);
         }
     }
@@ -88,7 +127,7 @@ pub fn denoising(arguments: &Arguments) -> Result<()> {
         if arguments.quick { (&[64], &[2]) } else { (&[64, 128, 256], &[10, 40]) };
     let (mut values, dims) = (Vec::new(), few.dims());
     few.read(0, few.len(), &mut values);
-    for &h in sizes {
+    let rows = sizes.iter().flat_map(|&h| {
         let base = Settings { init: InitForm::Data, ..Settings::new(ModelKind::Gsc, h) };
         let papers = truncated(&base, 10, 5);
         let engines = [
@@ -96,30 +135,31 @@ pub fn denoising(arguments: &Arguments) -> Result<()> {
             ("truncated", papers.clone()),
             ("adaptive", Settings { states: StatesForm::Adaptive, ..papers }),
         ];
-        for (name, settings) in engines {
-            for &iterations in counts {
-                let settings = Settings { iterations, ..settings.clone() };
-                let mut points = Points::new(values.clone(), dims);
-                let begun = cpu_seconds();
-                let mut state = State::new(settings, &mut points)?;
-                state.run(&mut points, 1, |_| Ok(Next::Continue))?;
-                let seconds = cpu_seconds() - begun;
-                let (picture, on) = denoised(&state, &all)?;
-                let own = match state.settings.engine == Engine::Factored {
-                    true => format!("{:.2}", psnr(&by_factors(&state, &all)?)),
-                    false => "-".to_owned(),
-                };
-                table.row(&[
-                    h.to_string(),
-                    name.to_owned(),
-                    iterations.to_string(),
-                    format!("{:.2}", psnr(&picture)),
-                    own,
-                    format!("{on:.2}"),
-                    format!("{seconds:.1}"),
-                ]);
-            }
-        }
+        engines.into_iter().flat_map(|(name, settings)| {
+            counts.iter().map(move |&iterations| (name, Settings { iterations, ..settings.clone() }))
+        })
+    });
+    for (name, settings) in rows.skip(arguments.skip).take(arguments.rows) {
+        let (h, iterations) = (settings.latents, settings.iterations);
+        let mut points = Points::new(values.clone(), dims);
+        let begun = cpu_seconds();
+        let mut state = State::new(settings, &mut points)?;
+        state.run(&mut points, 1, |_| Ok(Next::Continue))?;
+        let seconds = cpu_seconds() - begun;
+        let (picture, on) = denoised(&state, &all)?;
+        let own = match state.settings.engine == Engine::Factored {
+            true => format!("{:.2}", psnr(&by_factors(&state, &all)?)),
+            false => "-".to_owned(),
+        };
+        table.row(&[
+            h.to_string(),
+            name.to_owned(),
+            iterations.to_string(),
+            format!("{:.2}", psnr(&picture)),
+            own,
+            format!("{on:.2}"),
+            format!("{seconds:.1}"),
+        ]);
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ const AT_RANDOM: usize = 10;
 pub enum SelectionForm {
     /// The model's own score of each latent
     Score,
-    /// Gaussian process regression of their probabilities on the data, learned along the way (bsc, gsc, ssmca)
+    /// Gaussian process regression of their probabilities on the data, learned along the way (bsc, gsc, ssmca, gmm)
     Gp,
 }
 

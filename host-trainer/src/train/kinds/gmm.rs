@@ -8,6 +8,8 @@
 //!
 //! The M-step of all linear models ([`super::linear`]) with latents that are never on together, so that `sum <s s^T>` is a diagonal.
 
+mod clusters;
+mod far;
 mod seeds;
 
 pub use seeds::{Seeds, seeds};
