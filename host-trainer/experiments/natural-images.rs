@@ -4,8 +4,8 @@
 //! | `--figure` | model | the paper | here |
 //! |---|---|---|---|
 //! | 2 (default) | spike-and-slab (gsc) | 003: H = 10 000, 10^6 patches of 16 x 16 pixels, H' = 20, 50 samples, 50 iterations, 1000 cores; 12 % do not specialise, most others look like Gabor functions, then come globular ones; 6.2 are on | adaptive states, stepwise EM, H = 400 |
-//! | 2.3 | on or off (bsc) | 004: DoG, 40 000 patches of 26 x 26, H = 800, H' = 20; 500 000 of 40 x 40, H = 1600, H' = 34; 200 H' samples, 100 iterations; Gabor-like fields | select and sample |
-//! | 3.10 | maximal causes with slabs (ssmca) | 004: 50 000 patches of 16 x 16 in two channels, H = 500, 100 samples, 50 iterations; about as many globular fields as in recordings of V1; pi H = 6.2, sigma = 1.4 | select and sample, stepwise EM, 200 fields |
+//! | 2.3 | on or off (bsc) | 004: DoG, 40 000 patches of 26 x 26, H = 800, H' = 20; 500 000 of 40 x 40, H = 1600, H' = 34; 200 H' samples, 100 iterations; Gabor-like fields | select and sample, H = 400, 10 000 patches of 26 x 26, 50 iterations |
+//! | 3.10 | maximal causes with slabs (ssmca) | 004: 50 000 patches of 16 x 16 in two channels, H = 500, 100 samples, 50 iterations; about as many globular fields as in recordings of V1; pi H = 6.2, sigma = 1.4 | select and sample, stepwise EM, H = 100, 1000 patches (10 ms of a core for each in a pass) |
 //!
 //! The papers have the van Hateren pictures; here they are those of a folder. `--latents`, `--patches` and `--iterations` have the papers' sizes or others; 003's
 //! are `--latents 10000`, with ten patches for each field. What `--preprocessing` does is in `common/natural.rs`; `--write FILE` writes the prepared patches, for `spikelet train FILE`.
@@ -67,7 +67,7 @@ impl Plan {
         let (kind, side, latents) = match arguments.figure.as_deref() {
             None | Some("2") => (ModelKind::Gsc, 16, 400),
             Some("2.3") => (ModelKind::Bsc, 26, 400),
-            Some("3.10") => (ModelKind::Ssmca, 16, 200),
+            Some("3.10") => (ModelKind::Ssmca, 16, 100),
             Some(other) => {
                 let what = format!("there is no figure {other}");
                 return Err(Error::input(what, "--figure", "use 2, 2.3 or 3.10"));
@@ -86,7 +86,7 @@ impl Plan {
             ModelKind::Ssmca if is_quick => (300, 2),
             _ if is_quick => (2000, 2),
             ModelKind::Bsc => (10_000, 50),
-            ModelKind::Ssmca => (5000, 10),
+            ModelKind::Ssmca => (1000, 5),
             _ if latents <= 2000 => (20_000, 8),
             _ => (10 * latents, 4),
         };
