@@ -2,7 +2,7 @@
 
 use super::framing::Framing;
 use super::given::{Covariance, Given, matrix};
-use super::model_file::{ModelFile, arena_bytes};
+use super::model_file::{ModelFile, arena_bytes, warn_of_digits};
 use super::output::{counted, print, refuse_overwriting};
 use crate::blob::About;
 use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
@@ -115,6 +115,7 @@ impl Import {
 
         let file = ModelFile::new(self.out.display().to_string(), &bytes);
         let model = file.blob()?.model();
+        warn_of_digits(&model);
         let shape = model.shape;
         print(&format!(
             "{}: {}, {} ({} selected, up to {} on), {}\n\

@@ -2,6 +2,7 @@
 
 use super::chosen_states::ChosenStates;
 use super::engine::all_cores;
+use super::model_file::warn_of_digits;
 use super::sampling::Sampling;
 use crate::Result;
 use spikelet::{Engine, Model};
@@ -36,7 +37,11 @@ impl Inferring {
                 ..self.states
             }
             .adapt(model)?,
-            false => self.states.adapt(model)?,
+            false => {
+                let model = self.states.adapt(model)?;
+                warn_of_digits(&model);
+                model
+            }
         };
         Ok((model, self.sampling.engine(&model, self.states.max_active)?))
     }

@@ -8,7 +8,7 @@ use crate::data::Source;
 use crate::{Error, Result};
 use spikelet::blob::{ALIGN, Blob, BlobError};
 use spikelet::groups::Groups;
-use spikelet::model::ModelError;
+use spikelet::model::{ModelError, States};
 use spikelet::{Features, Model, Shape, SpatialModel, SpectralModel, state_bytes};
 use std::fs::{self, File};
 use std::io::Read;
@@ -203,6 +203,16 @@ pub(super) fn warn_unless_at(source: &Source, trained: u32) {
              like it",
             source.path().display()
         ));
+    }
+}
+
+/// Warns of states that single precision cannot tell apart, and that only adaptive states leave out.
+pub(super) fn warn_of_digits(model: &Model<'_, f32>) {
+    let Shape { kind, states, .. } = model.shape;
+    if model.may_lose_digits && !kind.is_sampled() && !matches!(states, States::Adaptive { .. }) {
+        warn(
+            "the noise is 48 dB or more below some latents: single precision cannot tell all of the papers' states apart, and              probabilities may be wrong: use --states adaptive, or more noise",
+        );
     }
 }
 

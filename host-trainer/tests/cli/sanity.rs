@@ -70,3 +70,27 @@ fn one_is_not_several() {
     assert!(desk.good("infer m.spk one.csv --out-dir out").contains("6 points, 1 latent:"));
     assert!(desk.good("eval m.spk one.csv").contains("1 dimension, 1 latent\n"));
 }
+
+/// Three sources on two sensors, the noise 60 dB below them.
+#[test]
+fn states_without_digits() {
+    let desk = Desk::new();
+    desk.array("w.npy", &[2, 3], &[1.0, 0.5, -0.3, 0.2, 0.9, 1.1]);
+    desk.array("y.npy", &[2, 2], &[1.0, -0.4, 0.3, 2.0]);
+    let import = |states: &str, noise: &str| {
+        format!("import --model gsc --w w.npy --pi 0.3 --sigma2 {noise} --states {states} --out m.spk")
+    };
+    let warned = "warning: the noise is 48 dB or more below some latents";
+    for (states, noise, is_warned) in [
+        ("subsets", "1e-6", true),
+        ("table", "1e-6", true),
+        ("subsets", "1e-3", false),
+        ("adaptive", "1e-6", false),
+    ] {
+        for line in [&import(states, noise), "infer m.spk y.npy --out-dir out"] {
+            let said = desk.said(line, 0);
+            assert_eq!(said.contains(warned), is_warned, "{line}: {said}");
+        }
+    }
+    assert!(desk.said("infer m.spk y.npy --states subsets --out-dir out", 0).contains(warned));
+}
