@@ -11,6 +11,7 @@
 #include "board.h"
 #include "digest.h"
 #include "model.h"
+#include "must.h"
 #include "spikelet.h"
 
 /* The only memory the library gets. spk_info.state_size tells how much of it a model needs; uint64_t gives
@@ -19,17 +20,6 @@ static uint64_t memory[MEMORY_BYTES / sizeof(uint64_t)];
 
 /* Too large for the stack of a small part. */
 static float reconstruction[MODEL_DIMS];
-
-static void must(spk_status status, const char *what)
-{
-    if (status == SPK_OK)
-        return;
-    print(what);
-    print(": ");
-    print(spk_status_str(status));
-    print("\n");
-    board_exit(1);
-}
 
 int main(void)
 {

@@ -14,6 +14,7 @@
 #include "board.h"
 #include "digest.h"
 #include "model.h"
+#include "must.h"
 #include "spikelet.h"
 #include "timer.h"
 
@@ -29,12 +30,6 @@ static void stop(const char *what, const char *why)
     print(why);
     print("\n");
     board_exit(1);
-}
-
-static void must(spk_status status, const char *what)
-{
-    if (status != SPK_OK)
-        stop(what, spk_status_str(status));
 }
 
 #if MODEL_PCM

@@ -11,23 +11,13 @@
 #include "board.h"
 #include "digest.h"
 #include "model.h"
+#include "must.h"
 #include "spikelet.h"
 
 enum { LONGEST = 64, MOST_GROUPS = 8 };
 
 static uint64_t memory[MEMORY_BYTES / sizeof(uint64_t)];
 static float sources[LONGEST * MOST_GROUPS];
-
-static void must(spk_status status, const char *what)
-{
-    if (status == SPK_OK)
-        return;
-    print(what);
-    print(": ");
-    print(spk_status_str(status));
-    print("\n");
-    board_exit(1);
-}
 
 /* The whole recording from the beginning, in blocks of these lengths in turn. */
 static uint64_t run(spk_stream *stream, const spk_stream_info *info, const uint32_t *blocks, uint32_t count)
