@@ -272,16 +272,15 @@ impl Source {
         }
         .map_err(|cause| Error::reading(&self.path, &cause))?;
         match chunk.iter().position(|value| !value.is_finite()) {
-            Some(at) => Err(Error::input(
-                format_args!("{} is not a finite number", chunk[at]),
-                format_args!(
-                    "{}, point {}, dimension {} (counted from 0)",
-                    self.path.display(),
-                    start + at / self.dims,
-                    at % self.dims
-                ),
-                "remove or replace it",
-            )),
+            Some(at) => {
+                let (point, dim, path) = (start + at / self.dims, at % self.dims, self.path.display());
+                let place = match self.reader {
+                    Reader::Wav(_) => format!("{path}, sample {point} (counted from 0), channel {}", dim + 1),
+                    _ => format!("{path}, point {point}, dimension {dim} (counted from 0)"),
+                };
+                let what = format!("{} is not a finite number", chunk[at]);
+                Err(Error::input(what, place, "remove or replace it"))
+            }
             None => Ok(count),
         }
     }

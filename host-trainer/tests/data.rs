@@ -180,9 +180,10 @@ fn not_finite_is_refused_with_its_place() {
     let numbers = bytes_of([1.0, 2.0, 3.0, f32::INFINITY].map(f32::to_le_bytes));
     let array = refused("a.npy", npy(&header("<f4", "False", "(2, 2)"), &numbers));
     let sound = refused("a.wav", wav(&[format_chunk(3, 2, 32), chunk(b"data", &numbers)]));
-    for text in [array, sound] {
-        assert!(text.starts_with("inf is not a finite number"), "{text}");
-        assert!(text.contains("point 1, dimension 1 (counted from 0)"), "{text}");
+    for (text, place) in
+        [(array, "point 1, dimension 1 (counted from 0)"), (sound, "sample 1 (counted from 0), channel 2")]
+    {
+        assert!(text.starts_with("inf is not a finite number") && text.contains(place), "{text}");
     }
     let text = refused("a.csv", "1,2\n3,nan\n");
     assert!(text.starts_with("NaN is not a finite number") && text.contains("line 2, column 2"), "{text}");
@@ -199,6 +200,9 @@ fn tables() {
         "1\t2\n3\t4.5\n",
         "\"a, or b\",\"c\"\n\"1\", 2\n +3e0 ,45e-1\n",
         "# x,y\n1,2\n3,4.5\n",
+        "# made by hand; twice\n1,2\n# not 5,6\n3,4.5\n",
+        "1 2\n3 4.5\n",
+        "left right\n  1.0e+00  2\n3 4.5\n",
         "50Hz,2024-01-31\n1,2\n3,4.5\n",
     ] {
         let points = read("a.csv", text).unwrap();
@@ -211,7 +215,7 @@ fn tables() {
 #[test]
 fn tables_with_slips() {
     for (bytes, what, place) in [
-        (&b"1,2\n3\n"[..], "the row has 1 cells instead of 2", "line 2:"),
+        (&b"1,2\n3\n"[..], "the row has one cell instead of 2", "line 2:"),
         (b"a,b\n1,2\n\n3,4,5\n", "the row has 3 cells instead of 2", "line 4:"),
         (b"\xef\xbb\xbfa,b\r\n\r\n1,2\r\n3,x", "'x' is not a number", "line 4, column 2:"),
         (b"\"a\nb\",c\n1,2\n3,x", "'x' is not a number", "line 4, column 2:"),
@@ -219,7 +223,9 @@ fn tables_with_slips() {
         (b"1,2\n3,x\n", "'x' is not a number", "line 2, column 2:"),
         (b"1,2x\n3,4\n", "'2x' is not a number", "line 1, column 2:"),
         (b"1,5;2,5\n3;4\n", "'1,5' is not a number", "line 1, column 1:"),
-        (b"1 2\n3 4\n", "'1 2' is not a number", "line 1, column 1:"),
+        (b"1 2\n3 x\n", "'x' is not a number", "line 2, column 2:"),
+        (b"a b\nc d\n1 2\n", "'c d' is not a number", "line 2, column 1:"),
+        (b"# a\n1,2\n# b\n\n# c\n3,x\n", "'x' is not a number", "line 6, column 2:"),
         (b"1,2,\n", "the cell is empty", "line 1, column 3:"),
         (b"a,b\n1,\xff\xfe\n", "'\u{fffd}\u{fffd}' is not a number", "line 2, column 2:"),
         (b"a\n01234567890123456789tail is long\n", "'01234567890123456789...' is not a number", "line 2,"),
@@ -282,11 +288,17 @@ fn recordings_with_slips() {
     let format = || format_chunk(1, 2, 16);
     let data = chunk(b"data", &[0; 8]);
     let mut promise = data.clone();
-    promise[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
+    promise[4..8].copy_from_slice(&0xfffffff0u32.to_le_bytes());
+    // A length that nobody knew when the header was written.
+    let mut piped = data.clone();
+    for unknown in [0xffff_ffffu32, 0x8000_0000] {
+        piped[4..8].copy_from_slice(&unknown.to_le_bytes());
+        assert_eq!(read("a.wav", wav(&[format(), piped.clone()])).unwrap().points, 2);
+    }
     let mut wrong_frame = format();
     wrong_frame[20] = 3;
     for (bytes, what) in [
-        (wav(&[format(), promise]), "the header promises 4294967295 bytes of samples but the file holds 8"),
+        (wav(&[format(), promise]), "the header promises 4294967280 bytes of samples but the file holds 8"),
         (wav(&[format(), chunk(b"data", &[0; 6])]), "the recording ends within a sample"),
         (wav(&[format(), chunk(b"data", &[])]), "the recording holds no samples"),
         (wav(&[format()]), "the recording ends within its header"),
@@ -296,7 +308,9 @@ fn recordings_with_slips() {
         (wav(&[format_chunk(0x55, 2, 16), data.clone()]), "the samples are compressed (coding 0x0055)"),
         (wav(&[wrong_frame, data.clone()]), "2 channels of 16 bits do not take 3 bytes"),
         (wav(&[chunk(b"fmt ", &[1]), data.clone()]), "the format of the recording is damaged"),
-        (b"RIFX\0\0\0\0WAVE".to_vec(), "this is not a WAV file"),
+        (b"RIFX\0\0\0\0WAVE".to_vec(), "this is RIFX, which is big-endian, not WAV"),
+        (b"fLaC\0\0\0\x22abcdefgh".to_vec(), "this is FLAC, not WAV"),
+        (b"RIFF\0\0\0\0AVI ".to_vec(), "this is not a WAV file"),
         (b"RIFF".to_vec(), "the recording ends within its header"),
         (vec![], "the file is empty"),
     ] {

@@ -1,7 +1,7 @@
 //! Reads tables of numbers (`.csv`) whole.
 //!
-//! Columns are separated by tabs, else semicolons, else commas, whichever the first line has; decimals have a point. A
-//! first line without any number is a header. Blank lines are skipped.
+//! Columns are separated by tabs, else semicolons, else commas, else spaces, whichever the first line has; decimals have a point. A
+//! first line without any number is a header. Blank lines and lines that begin with `#` are skipped.
 //!
 //! Fails, naming line and column (counted from 1), where a cell is empty or not a finite number, where a row has more
 //! or fewer cells than the first, and where the header has numbers in it: whether such a line is a point cannot be known.
@@ -27,8 +27,12 @@ pub(super) fn read(path: &Path) -> Result<(Vec<f64>, usize)> {
     file.consume(mark);
     let delimiter = delimiter(file.buffer());
     // `flexible`, because we name the line of a ragged row ourselves.
-    let mut reader =
-        ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(file);
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .comment(Some(b'#'))
+        .delimiter(delimiter)
+        .from_reader(file);
 
     let mut record = ByteRecord::new();
     let (mut values, mut columns) = (Vec::new(), 0);
@@ -39,6 +43,10 @@ pub(super) fn read(path: &Path) -> Result<(Vec<f64>, usize)> {
             Err(error) => return Err(broken(path, error)),
         }
         let byte = mark as u64 + record.position().map_or(0, csv::Position::byte);
+        if delimiter == b' ' {
+            // However many spaces there are between two numbers.
+            record = record.iter().filter(|cell| !cell.is_empty()).collect();
+        }
         if columns == 0 {
             columns = record.len();
             if is_header(&record, path, byte)? {
@@ -47,7 +55,10 @@ pub(super) fn read(path: &Path) -> Result<(Vec<f64>, usize)> {
         }
         if record.len() != columns {
             return Err(Error::input(
-                format_args!("the row has {} cells instead of {columns}", record.len()),
+                match record.len() {
+                    1 => format!("the row has one cell instead of {columns}"),
+                    cells => format!("the row has {cells} cells instead of {columns}"),
+                },
                 format_args!("{}, line {}", path.display(), line_of(path, byte)),
                 "give every row the same number of cells",
             ));
@@ -66,12 +77,14 @@ pub(super) fn read(path: &Path) -> Result<(Vec<f64>, usize)> {
     Ok((values, columns))
 }
 
-/// A tab or semicolon is never part of a number, a comma may be (`1,5;2,5`): it comes last.
+/// A tab or semicolon is never part of a number, a comma may be (`1,5;2,5`): it comes after them. Spaces may be part of a name: they
+/// count where numbers stand between them.
 fn delimiter(start: &[u8]) -> u8 {
-    let first = start.split(|byte| matches!(byte, b'\n' | b'\r')).find(|line| !line.trim_ascii().is_empty());
+    let lines = start.split(|byte| matches!(byte, b'\n' | b'\r'));
+    let mut lines = lines.map(<[u8]>::trim_ascii).filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+    let first = lines.next().unwrap_or_default();
     let mut quoted = false;
     let outside: Vec<u8> = first
-        .unwrap_or_default()
         .iter()
         .copied()
         .filter(|&byte| {
@@ -79,7 +92,15 @@ fn delimiter(start: &[u8]) -> u8 {
             !quoted
         })
         .collect();
-    [b'\t', b';'].into_iter().find(|delimiter| outside.contains(delimiter)).unwrap_or(b',')
+    if let Some(found) = [b'\t', b';', b','].into_iter().find(|delimiter| outside.contains(delimiter)) {
+        return found;
+    }
+    let words = |line: &[u8]| text(line).split_ascii_whitespace().count();
+    let are_numbers =
+        |line: &[u8]| text(line).split_ascii_whitespace().all(|word| word.parse::<f64>().is_ok());
+    let second = lines.next().unwrap_or(first);
+    let is_apart = words(first) > 1 && words(first) == words(second);
+    if is_apart && (are_numbers(first) || are_numbers(second)) { b' ' } else { b',' }
 }
 
 /// Names, no numbers. A line of both, or of numbers in another notation, is an error: skipping it would lose a point.
@@ -119,21 +140,25 @@ fn not_a_number(path: &Path, byte: u64, column: usize, cell: &[u8]) -> Error {
         }
         Err(_) => format!("'{text}' is not a number"),
     };
-    let advice =
-        if text.is_empty() { "fill it or remove the row" } else { "write a number with a decimal point" };
+    let advice = match () {
+        () if text.is_empty() => "fill it or remove the row",
+        () if text.parse::<f64>().is_ok() => "remove the row, or replace the number",
+        () => "write a number with a decimal point, or leave the column out",
+    };
     let line = line_of(path, byte);
     Error::input(what, format_args!("{}, line {line}, column {}", path.display(), column + 1), advice)
 }
 
 /// The line, counted from 1, of the row that was looked for from `byte` on. The parser knows only where it began to look,
-/// which is before the blank lines; going through the file again is left for the case of an error.
+/// which is before the lines that it skips; going through the file again is left for the case of an error.
 fn line_of(path: &Path, byte: u64) -> u64 {
     let Ok(file) = File::open(path) else { return 0 };
-    let mut line = 1;
+    let (mut line, mut is_comment) = (1, false);
     for (at, next) in BufReader::new(file).bytes().enumerate() {
         match next {
-            Ok(b'\n') => line += 1,
-            Ok(next) if (at as u64) < byte || next == b'\r' => {}
+            Ok(b'\n') => (line, is_comment) = (line + 1, false),
+            Ok(next) if (at as u64) < byte || next == b'\r' || is_comment => {}
+            Ok(b'#') => is_comment = true,
             _ => break,
         }
     }
@@ -163,6 +188,11 @@ mod tests {
             ("1,5;2,5", b';'),
             ("1\t2;3", b'\t'),
             ("\"a;b\",c", b','),
+            ("# made by hand; twice\n1,2", b','),
+            ("1.5  -2e3\n3 4", b' '),
+            ("left right\n1 2", b' '),
+            ("a column\n1", b','),
+            ("a b\nc d", b','),
             ("7", b','),
             ("", b','),
         ] {

@@ -6,6 +6,8 @@
 //! The walk to the samples is our own, while writing is left to `hound`: its reader refuses files that are in order
 //! (chunks of odd length, 32-bit integers with an extended header, 64-bit floats).
 //!
+//! A header that was written before the length was known is taken to mean all that follows.
+//!
 //! Fails when this is not a WAV file, the coding is compressed, or the header promises more than the file holds.
 
 use std::fs::File;
@@ -21,6 +23,9 @@ const PCM: u16 = 1;
 const FLOAT: u16 = 3;
 /// The coding stands in an extension, where its first two bytes are one of the above.
 const EXTENSIBLE: u16 = 0xfffe;
+
+/// Lengths that recorders write where they do not know better: those of ffmpeg and arecord.
+const UNKNOWN: [u64; 2] = [0xffff_ffff, 0x8000_0000];
 
 /// A recording whose header is checked against its length.
 #[derive(Debug)]
@@ -47,7 +52,9 @@ impl Wav {
         };
         let riff: [u8; 12] = read_array(&mut file).map_err(cut)?;
         if riff[..4] != *b"RIFF" || riff[8..] != *b"WAVE" {
-            return Err(damaged("this is not a WAV file"));
+            let Some(kind) = other_kind(&riff) else { return Err(damaged("this is not a WAV file")) };
+            let what = format!("this is {kind}, not WAV");
+            return Err(Error::input(what, path.display(), "convert it to 16-bit or 32-bit float WAV"));
         }
         let mut format = None;
         let data_bytes = loop {
@@ -78,6 +85,8 @@ impl Wav {
         };
         let offset = file.stream_position().map_err(cut)?;
         let held = len.saturating_sub(offset);
+        // Written to a pipe, a recorder does not know yet how long it will be.
+        let data_bytes = if UNKNOWN.contains(&data_bytes) && held > 0 { held } else { data_bytes };
         if data_bytes > held {
             return Err(damaged(&format!(
                 "the header promises {data_bytes} bytes of samples but the file holds {held}"
@@ -147,6 +156,19 @@ impl Format {
         }
         Ok(Self { scalar, zero, scale, channels, rate })
     }
+}
+
+/// What else a recording may be, by its first bytes.
+fn other_kind(start: &[u8; 12]) -> Option<&'static str> {
+    let kinds: [(&[u8], &str); 6] = [
+        (b"RF64", "RF64"),
+        (b"fLaC", "FLAC"),
+        (b"OggS", "Ogg"),
+        (b"ID3", "MP3"),
+        (b"FORM", "AIFF"),
+        (b"RIFX", "RIFX, which is big-endian"),
+    ];
+    kinds.into_iter().find(|(first, _)| start.starts_with(first)).map(|(_, name)| name)
 }
 
 fn read_array<const N: usize>(file: &mut File) -> io::Result<[u8; N]> {
