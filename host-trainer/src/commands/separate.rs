@@ -7,7 +7,6 @@ use super::output::{Folder, counted, print, refuse_overwriting, warn};
 use super::streaming::{self, Separated};
 use crate::data::{Points, Source, WavForm, check_wav, wav};
 use crate::metrics::{MAX_DB, assign, si_sdr_db};
-use crate::spatial::FOLLOWING;
 use crate::{Error, Result};
 use earlier::Earlier;
 use spikelet::groups::Groups;
@@ -29,7 +28,7 @@ Examples: three voices on two microphones; two in a room
   spikelet train --model spatial --latents 2 mixture.wav --out room.spk
   spikelet separate room.spk mixture.wav --out-dir voices")]
 pub(super) struct Separate {
-    /// The model, made by `spikelet train` or `spikelet merge`
+    /// The model, made by `spikelet train`, `import`, `merge` or `quantize`
     #[arg(value_name = "MODEL.spk")]
     model: PathBuf,
     /// The mixture
@@ -44,9 +43,6 @@ pub(super) struct Separate {
     /// By how many dB other sources are reduced, at most, with models of spectra [default: all that is found of them]
     #[arg(long, value_name = "DB", value_parser = decibels)]
     reduction: Option<f32>,
-    /// Follow sources that move slowly, with models of two microphones in a room, as `train --follow` does; how fast, 0 to 0.5 [default: 0.15]
-    #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, value_parser = following)]
-    follow: Option<Option<f32>>,
     /// The true sources, every channel of every file one, to print how close the result comes
     #[arg(long, value_name = "WAV", num_args = 1..)]
     reference: Vec<PathBuf>,
@@ -60,7 +56,6 @@ impl Separate {
             let advice = "leave it out, or use a model of --transform spectrum";
             return Err(Error::input("this model has no masks", "--reduction", advice));
         }
-        let model = self.following(model)?;
         let truths = truths(&self.reference)?;
         self.check(&truths)?;
         let separated = streaming::separate(model, &self.model, &self.mixture, self.reduction)?;
@@ -94,33 +89,13 @@ impl Separate {
         print(&text)
     }
 
-    /// The model with what `--follow` asks for.
-    fn following<'a>(&self, model: Separator<'a>) -> Result<Separator<'a>> {
-        let Some(rate) = self.follow else { return Ok(model) };
-        let rate = rate.unwrap_or(FOLLOWING);
-        let room = match model {
-            Separator::Room(room) => room.with_following(Some(rate)),
-            _ => None,
-        };
-        room.map(Separator::Room).ok_or_else(|| {
-            let what = "only sources of a room on two microphones are followed";
-            Error::input(
-                what,
-                "--follow",
-                "leave it out, or use a model of `train --model spatial` of two channels",
-            )
-        })
-    }
-
     /// Refuses sources that are not of this mixture, before the long work.
     fn check(&self, truths: &[Truth]) -> Result<()> {
         if truths.is_empty() {
             return Ok(());
         }
-        let samples = Source::open(&self.mixture)?.points();
-        let Some(truth) = truths.iter().find(|truth| truth.samples.len() != samples) else { return Ok(()) };
-        let what = format!("{} samples where the mixture has {samples}", truth.samples.len());
-        Err(Error::input(what, &truth.name, "give the sources of exactly this mixture"))
+        let mixture = Source::open(&self.mixture)?;
+        check_truths(truths, mixture.points(), mixture.rate())
     }
 
     /// SI-SDR of the mixture's best channel and of the result, for each true source.
@@ -145,16 +120,11 @@ pub(super) fn decibels(text: &str) -> Result<f32, String> {
     number.ok_or_else(|| "give a number of dB from 0 to 100".into())
 }
 
-/// A rate of `--follow`.
-pub(super) fn following(text: &str) -> Result<f32, String> {
-    let number = text.parse().ok().filter(|rate| (0.0..=0.5).contains(rate));
-    number.ok_or_else(|| "give a number from 0 to 0.5, or --follow alone".into())
-}
-
 /// A source as it really was.
 #[derive(Debug)]
 pub(super) struct Truth {
     pub name: String,
+    pub rate: Option<u32>,
     pub samples: Vec<f64>,
 }
 
@@ -167,6 +137,23 @@ impl Truth {
     }
 }
 
+/// Refuses sources that are not of a recording of so many samples.
+pub(super) fn check_truths(truths: &[Truth], samples: usize, rate: Option<u32>) -> Result<()> {
+    for truth in truths {
+        let what = match (truth.rate, rate) {
+            (Some(own), Some(rate)) if own != rate => {
+                format!("{own} samples per second where the mixture has {rate}")
+            }
+            _ if truth.samples.len() != samples => {
+                format!("{} samples where the mixture has {samples}", truth.samples.len())
+            }
+            _ => continue,
+        };
+        return Err(Error::input(what, &truth.name, "give the sources of exactly this mixture"));
+    }
+    Ok(())
+}
+
 /// All channels of all files.
 pub(super) fn truths(paths: &[PathBuf]) -> Result<Vec<Truth>> {
     let mut truths = Vec::new();
@@ -177,7 +164,7 @@ pub(super) fn truths(paths: &[PathBuf]) -> Result<Vec<Truth>> {
             let name =
                 if points.dims == 1 { stem.into() } else { format!("{stem}, channel {}", channel + 1) };
             let samples = points.values.iter().skip(channel).step_by(points.dims).copied().collect();
-            truths.push(Truth { name, samples });
+            truths.push(Truth { name, rate: points.rate, samples });
         }
     }
     Ok(truths)

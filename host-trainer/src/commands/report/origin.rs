@@ -137,7 +137,10 @@ pub(super) fn made(known: &[(&str, String)], run: Option<&Run>) -> String {
         .settings
         .iter()
         .map(|(name, value)| {
-            format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(&name.replace('_', " ")), setting(value))
+            // As the flag counts them.
+            let counted = value.as_u64().filter(|_| name == "microphone").map(|number| count(number + 1));
+            let value = counted.unwrap_or_else(|| setting(value));
+            format!("<div><dt>{}</dt><dd>{value}</dd></div>\n", escaped(&name.replace('_', " ")))
         })
         .collect();
     let body =

@@ -82,11 +82,20 @@ pub(super) fn facts(rows: &[(&str, String, String)]) -> String {
     html + "</dl>\n"
 }
 
+/// Columns from which a table does not fit a phone: there every row is a block, with the names of the columns in it.
+const WIDE: usize = 5;
+
 /// A table that scrolls by itself where it is too wide; columns named with `#` at the front hold numbers.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let class = |at: usize| if head[at].starts_with('#') { " class=\"n\"" } else { "" };
+    let is_wide = head.len() >= WIDE;
+    let wide = if is_wide { " class=\"wide\"" } else { "" };
+    let name = |at: usize| match is_wide {
+        true => format!(" data-name=\"{}\"", head[at].trim_start_matches('#')),
+        false => String::new(),
+    };
     let mut html =
-        String::from("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table>\n");
+        format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table{wide}>\n");
 
     if head.iter().any(|name| !name.is_empty()) {
         html += "<thead><tr>";
@@ -101,7 +110,7 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
         for (at, cell) in row.iter().enumerate() {
             match at {
                 0 => write!(html, "<th scope=\"row\"{}>{cell}</th>", class(at)),
-                _ => write!(html, "<td{}>{cell}</td>", class(at)),
+                _ => write!(html, "<td{}{}>{cell}</td>", class(at), name(at)),
             }
             .expect("a string takes all");
         }

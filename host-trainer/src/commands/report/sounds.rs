@@ -5,11 +5,11 @@
 
 use super::digits::fixed;
 use super::page::{escaped, hint, paragraph, section, table};
+use crate::Result;
 use crate::commands::model_file::{Separator, names};
-use crate::commands::separate::{Matched, Truth, file_names};
+use crate::commands::separate::{Matched, Truth, check_truths, file_names};
 use crate::commands::streaming::{self, Separated};
 use crate::data::{Points, Source};
-use crate::{Error, Result};
 use spikelet::Blob;
 use spikelet::frame::Form;
 use spikelet::groups::Groups;
@@ -38,10 +38,7 @@ impl Heard {
     /// `truths` are the true sources, if they are known.
     pub fn new(model: Separator<'_>, name: &Path, data: &Path, truths: &[Truth]) -> Result<Self> {
         let mixture = Points::read(data)?;
-        if let Some(truth) = truths.iter().find(|truth| truth.samples.len() != mixture.points) {
-            let what = format!("{} samples where the mixture has {}", truth.samples.len(), mixture.points);
-            return Err(Error::input(what, &truth.name, "give the sources of exactly this mixture"));
-        }
+        check_truths(truths, mixture.points, mixture.rate)?;
         let separated = streaming::separate(model, name, data, None)?;
         Ok(Self { mixture, separated, names: names(&model.groups()) })
     }

@@ -40,7 +40,8 @@ pub(super) fn html(run: &Run) -> String {
     plot.curve(&per_point[cold.min(per_point.len() - 1)..], "one");
     plot.dots(&per_point[per_point.len() - 1..]);
     let (first, last) = (per_point[0].1, per_point[per_point.len() - 1].1);
-    let steps = per_point.len() - 1;
+    // Of sources that are aligned first there is no iteration 0.
+    let steps = run.history.last().map_or(0, |step| step.iteration);
     let title =
         format!("free energy by iteration, {steps} in all, from {} to {}", number(first), number(last));
     let mut caption = format!(
