@@ -5,12 +5,13 @@ mod clusters;
 mod fit;
 mod look;
 mod rooms;
+mod sketch;
 mod spectra;
 mod whole;
 mod words;
 
 use super::demo::step;
-use super::output::print;
+use super::output::{print, refuse_description};
 use super::processor::{clock, core};
 use crate::parameters::ModelKind;
 use crate::predict::Core;
@@ -19,6 +20,7 @@ use crate::{Error, Result};
 use choose::{Choice, best, choices};
 use fit::Limits;
 use look::{Content, Look};
+use sketch::Sketch;
 use spikelet::frame::Form;
 use spikelet::spatial::{MOST_MICROPHONES, MOST_SOURCES};
 use std::path::{Path, PathBuf};
@@ -28,7 +30,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 Looks at the data (channels, rate, band, delays between microphones, sign, directions and clusters that stand out) and at the target, and says
 which model, front end, number of latents, states and encoding to use, and why. Cost is predicted from measurements, as by
-`spikelet inspect`, for a model of the same shape; quality is that of the experiments on data of this kind. Where nothing fits the
+`spikelet inspect`, for a model of the same shape, of recordings after a short training; quality is that of the experiments on data of this kind. Where nothing fits the
 target, what comes closest is shown. The commands are printed; --train runs them.
 
 Examples:
@@ -71,6 +73,7 @@ pub(super) struct Advise {
 
 impl Advise {
     pub fn run(self) -> Result<()> {
+        refuse_description(&self.out, "spk")?;
         let look = Look::at(&self.data)?;
         self.check_model(&look)?;
         let limits = Limits { clock: self.clock, ram: self.ram, flash: self.flash, latency: self.latency };
@@ -84,7 +87,7 @@ impl Advise {
                 let (choice, cost) = rooms::best([channels, latents], rate, self.core, &limits)?;
                 text += &whole::spatial(&choice, self.sources.is_some());
                 text += &match cost {
-                    Some(cost) => words::cost(&cost, self.core, &limits),
+                    Some(cost) => words::cost(&cost, self.core, &limits, ""),
                     None => whole::unknown_cost(self.core),
                 };
                 return self.finish(text + &whole::spatial_quality(&choice), self.spatial_commands(&choice));
@@ -98,9 +101,11 @@ impl Advise {
             _ => {}
         }
         let choices = choices(&look, self.model, sources, &limits, self.has_float_unit());
-        let (choice, cost) = best(&choices, self.core, &limits)?;
+        // The first is what `train` does by itself; others have its parameters.
+        let sketch = choices.first().map(|choice| Sketch::of(&self.data, choice)).transpose()?.flatten();
+        let (choice, cost) = best(&choices, self.core, &limits, sketch.as_ref())?;
         text += &words::choice(&look, &choice, self.sources.is_some(), self.has_float_unit());
-        text += &words::cost(&cost, self.core, &limits);
+        text += &words::cost(&cost, self.core, &limits, "");
         text += &words::quality(&look, &choice);
         self.finish(text, self.commands(&look, &choice))
     }
@@ -197,7 +202,11 @@ impl Advise {
             all.push(quantize);
             model = small;
         }
-        all.push(self.inspect(&model, choice.rate));
+        let mut inspect = self.inspect(&model, choice.rate);
+        if matches!(look.content, Content::Channels { .. }) {
+            inspect.extend(["--data".into(), data.clone()]);
+        }
+        all.push(inspect);
         match look.content {
             Content::Channels { .. } => {
                 all.push(vec![

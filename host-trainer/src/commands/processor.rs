@@ -23,7 +23,7 @@ pub(super) struct Processor {
     #[arg(long, value_name = "HERTZ", requires = "core", value_parser = clock)]
     clock: Option<f64>,
     /// Samples a second of the stream, such as 16000 or 16kHz [default: what the model says]
-    #[arg(long, value_name = "HERTZ", requires = "clock", value_parser = frequency)]
+    #[arg(long, value_name = "HERTZ", requires = "clock", value_parser = rate)]
     rate: Option<f64>,
     /// Cycles of an average instruction [default: 1.0 for m7, 1.6 for m0, else 1.5, which assumes memory that does not
     /// make the core wait]
@@ -103,6 +103,11 @@ pub(super) struct Cores {
 }
 
 impl Processor {
+    /// One core, for this data or for what the model draws.
+    pub fn of(core: Core, data: Option<&Path>) -> Self {
+        Self { core: Some(core), data: data.map(Path::to_path_buf), ..Self::default() }
+    }
+
     /// Predictions for the cores asked for. A model that nothing is known of is an error only if a core was named.
     pub fn predict(&self, blob: &Blob<'_>, engine: Engine) -> Result<Cores> {
         let predictor = match &self.data {
@@ -221,12 +226,9 @@ impl Processor {
 
 /// What a recording takes of a core at a clock, by a model that knows its rate: on average, and in the worst block.
 pub(super) fn share(blob: &Blob<'_>, recording: &Path, core: &str, clock: f64) -> Result<[f64; 2]> {
-    let processor = Processor {
-        core: Core::find(core),
-        clock: Some(clock),
-        data: Some(recording.into()),
-        ..Processor::default()
-    };
+    let unknown = || Error::run("there is no such core", core, "report this as a bug");
+    let chosen = Core::find(core).ok_or_else(unknown)?;
+    let processor = Processor { clock: Some(clock), ..Processor::of(chosen, Some(recording)) };
     let load = processor.predict(blob, Engine::of_kind(blob.kind()))?.load;
     let nothing = || Error::run("nothing is known about this model", core, "choose another core");
     load.map(|load| [load.share, load.share_worst_block.unwrap_or(load.share_worst)]).ok_or_else(nothing)
@@ -368,12 +370,19 @@ const SLOWEST: f64 = 1e4;
 pub(super) fn clock(text: &str) -> Result<f64, String> {
     let hertz = frequency(text)?;
     if !text.trim().to_ascii_lowercase().ends_with("hz") {
-        return Err(format!("a clock needs its unit: write {0}MHz or {0}Hz", text.trim()));
+        // 168 are megahertz, 168000000 are hertz.
+        let unit = if hertz < SLOWEST { "MHz" } else { "Hz" };
+        return Err(format!("a clock needs its unit: write {}{unit}", text.trim()));
     }
     if hertz < SLOWEST {
         return Err(format!("{hertz} Hz is too slow for a processor: give 10 kHz or more, such as 168MHz"));
     }
     Ok(hertz)
+}
+
+/// Samples a second, with or without a unit.
+fn rate(text: &str) -> Result<f64, String> {
+    frequency(text).map_err(|_| "give samples a second, 1 or more, such as 16000 or 16kHz".into())
 }
 
 /// Hertz, with or without a unit.

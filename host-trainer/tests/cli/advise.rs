@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use crate::front_end::mix;
+use serde_json::Value;
 use spikelet_trainer::data::write_wav;
 
 fn row<'t>(text: &'t str, key: &str) -> &'t str {
@@ -23,6 +24,15 @@ fn sound_on_two_channels() {
         desk.good(&command.replace("train ", "train --iterations 1 --restarts 1 "));
     }
     assert!(desk.path("model.h").is_file() && desk.path("model.sources/source_1.wav").is_file());
+    // What it costs is told before training as `inspect` tells it after.
+    desk.good("train --model gsc --latents 2 --iterations 30 --restarts 2 mix.wav --out long.spk");
+    let text = desk.good("advise mix.wav --sources 2 --core m4f");
+    assert!(text.contains("inspect model.spk --core m4f --data mix.wav"), "{text}");
+    let stated: f64 = row(&text, "cost").split_whitespace().nth(1).unwrap().parse().unwrap();
+    let told: Value =
+        serde_json::from_str(&desk.good("inspect long.spk --core m4f --data mix.wav --json")).unwrap();
+    let found = told["cores"][0]["instructions_streamed"].as_f64().unwrap();
+    assert!((stated / found - 1.0).abs() < 0.15, "{stated} stated, {found} found");
     // Less latency takes shorter blocks; too little of everything says what comes closest.
     let text = desk.good("advise mix.wav --latency 20ms --sources 2");
     assert!(

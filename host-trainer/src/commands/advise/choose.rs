@@ -2,6 +2,7 @@
 
 use super::fit::{Cost, Limits};
 use super::look::{Content, Look};
+use super::sketch::Sketch;
 use crate::commands::train::bins;
 use crate::parameters::ModelKind;
 use crate::predict::Core;
@@ -134,10 +135,15 @@ pub(super) fn choices(
 }
 
 /// The first that fits, else the one that comes closest.
-pub(super) fn best(choices: &[Choice], core: Core, limits: &Limits) -> Result<(Choice, Cost)> {
+pub(super) fn best(
+    choices: &[Choice],
+    core: Core,
+    limits: &Limits,
+    sketch: Option<&Sketch>,
+) -> Result<(Choice, Cost)> {
     let mut closest: Option<(Choice, Cost)> = None;
     for choice in choices {
-        let Some(cost) = choice.cost(core)? else {
+        let Some(cost) = choice.cost(core, sketch)? else {
             let what = format!("nothing is known about the cost of {} on {}", choice.kind.name(), core.name);
             return Err(Error::input(what, "--core", "choose another core"));
         };

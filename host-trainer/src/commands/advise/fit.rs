@@ -1,17 +1,20 @@
 //! What settings cost on a target, before anything is trained: a stand-in model of the same shape is predicted.
 //!
-//! Its columns are random, its prior and noise typical of what training finds, and its samples its own draws; the trained model
-//! costs about the same, and `spikelet inspect` says how much exactly.
+//! Of recordings it has the parameters of a short training and their own samples. Of other data its columns are random, its prior and
+//! noise typical of what training finds, and its samples its own draws. The trained model costs about the same, and `spikelet inspect`
+//! says how much exactly.
 
 use super::choose::Choice;
+use super::sketch::Sketch;
 use crate::Result;
 use crate::blob::About;
 use crate::commands::chosen_states::ChosenStates;
 use crate::commands::import::build;
 use crate::commands::model_file::ModelFile;
+use crate::commands::processor::Processor;
 use crate::commands::quantize::encode;
 use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
-use crate::predict::{Core, Predictor};
+use crate::predict::Core;
 use crate::prepare::{Options, StatesName};
 use crate::train::Settings;
 use spikelet::Engine;
@@ -70,8 +73,8 @@ impl Choice {
         }
     }
 
-    /// A model of this shape, as bytes.
-    fn stand_in(&self) -> Result<Vec<u8>> {
+    /// Parameters such as training finds.
+    fn typical(&self) -> Parameters {
         let (d, h, mut rng) = (self.dims, self.latents, Rng::new(1));
         let positive = self.kind.kind().is_non_negative();
         let mut columns: Vec<Vec<f64>> = Vec::new();
@@ -82,7 +85,7 @@ impl Choice {
             columns.push(column.into_iter().map(|w| w * (d as f64).sqrt() / norm).collect());
         }
         let has_slab = self.kind.kind().has_slab();
-        let parameters = Parameters {
+        Parameters {
             kind: self.kind,
             dims: d,
             latents: h,
@@ -100,17 +103,23 @@ impl Choice {
                 }
                 _ => NoiseCov::Shared(NOISE),
             },
-        };
+        }
+    }
+
+    /// A model of this shape, as bytes.
+    fn stand_in(&self, sketch: Option<&Sketch>) -> Result<Vec<u8>> {
+        let parameters = sketch.map_or_else(|| self.typical(), |sketch| sketch.parameters.clone());
         let options = Options {
             selected: self.selected,
             max_active: self.max_active,
             singletons: self.states == StatesName::Subsets,
             states: Some(self.states),
             expansions: self.expansions,
-            ..Settings::new(self.kind, h).options()
+            ..Settings::new(self.kind, self.latents).options()
         };
-        let gains = match self.form {
-            Form::Transform { bins, .. } => vec![1.0; bins as usize],
+        let gains = match (self.form, sketch) {
+            (_, Some(sketch)) => sketch.gains.clone(),
+            (Form::Transform { bins, .. }, None) => vec![1.0; bins as usize],
             _ => Vec::new(),
         };
         let frame = Some(Frame { form: self.form, rate: self.rate, centred: false });
@@ -123,20 +132,21 @@ impl Choice {
         encode(&file, Path::new("the stand-in"), Some(Width::I16), true, &ChosenStates::default())
     }
 
-    pub fn cost(&self, core: Core) -> Result<Option<Cost>> {
-        let bytes = self.stand_in()?;
+    pub fn cost(&self, core: Core, sketch: Option<&Sketch>) -> Result<Option<Cost>> {
+        let bytes = self.stand_in(sketch)?;
         let file = ModelFile::new("the stand-in".into(), &bytes);
         let blob = file.blob()?;
         let engine = Engine::of_kind(blob.kind());
-        let predictor = Predictor::new(&blob.model(), engine)?.with_stream(&blob, engine)?;
-        let Some(on) = predictor.on(core) else { return Ok(None) };
-        let streamed = on.streamed.unwrap_or(on.instructions());
-        let instructions = [streamed, on.worst_block.unwrap_or(on.worst)];
+        let cores = Processor::of(core, sketch.map(|sketch| sketch.path.as_path())).predict(&blob, engine)?;
+        let Some(on) = cores.on_core.first() else { return Ok(None) };
+        let streamed = on.instructions_streamed.unwrap_or(on.instructions);
+        let worst = on.instructions_worst_block.unwrap_or(on.instructions_worst);
+        let instructions = [streamed, worst].map(|n| n as f64);
         let per_second = self.points_per_second() * core.cycles_per_instruction;
         Ok(Some(Cost {
             instructions,
             of: "a point",
-            worst: if on.worst_block.is_some() { "in the worst block" } else { "at worst" },
+            worst: if on.instructions_worst_block.is_some() { "in the worst block" } else { "at worst" },
             hertz: (self.rate > 0).then(|| instructions.map(|n| n * per_second)),
             ram: on.arena_bytes as u64 + u64::from(on.stack_bytes),
             flash: u64::from(on.text_bytes) + bytes.len() as u64,

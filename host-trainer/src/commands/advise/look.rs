@@ -1,7 +1,7 @@
 //! What the data is: a survey that decides the kind of model and how many latents it has.
 
 use super::clusters::clusters;
-use crate::commands::train::{bins, long_enough};
+use crate::commands::train::{bins, long_enough, refuse_copies};
 use crate::data::{Sheet, Source, gains, used_bins};
 use crate::delays::delays;
 use crate::files::ending;
@@ -23,7 +23,7 @@ const LEAST: f64 = 0.06;
 /// What is in a file.
 #[derive(Debug)]
 pub(super) enum Content {
-    /// Sound or sensors on several channels.
+    /// Sound or sensors on several channels; `top` is the frequency above which there is nothing.
     Channels {
         channels: usize,
         rate: u32,
@@ -35,6 +35,7 @@ pub(super) enum Content {
     Mono {
         rate: u32,
         seconds: f64,
+        top: f64,
     },
     Picture {
         width: usize,
@@ -86,7 +87,13 @@ impl Look {
         match source.rate() {
             Some(rate) if dims == 1 => {
                 let seconds = source.points() as f64 / f64::from(rate);
-                Ok(Self::new(Content::Mono { rate, seconds }, None))
+                let is_long = source.points() >= bins(rate) as usize;
+                let top = if is_long {
+                    Band::of(path, &source, rate, bins(rate))?.top
+                } else {
+                    f64::from(rate) / 2.0
+                };
+                Ok(Self::new(Content::Mono { rate, seconds, top }, None))
             }
             Some(rate) => Self::channels(path, &source, rate, &values),
             None => {
@@ -101,14 +108,10 @@ impl Look {
     }
 
     fn channels(path: &Path, source: &Source, rate: u32, values: &[f64]) -> Result<Self> {
-        let (channels, bins) = (source.dims(), bins(rate));
-        long_enough(source, bins)?;
-        let form = Form::Transform { bins, channels: channels as u32 };
-        let mut framed = Source::open_framed(path, Some(&Frame { form, rate, centred: false }), 1)?;
-        let spectra: Vec<_> = framed.spectra().into_iter().collect();
-        let (gains, used) = (gains(&spectra), used_bins(&spectra));
-        framed.even_out(&gains);
-        framed.leave_out(used);
+        let channels = source.dims();
+        long_enough(source, bins(rate))?;
+        refuse_copies(values, channels, path)?;
+        let Band { mut framed, top, .. } = Band::of(path, source, rate, bins(rate))?;
         let mut points = Vec::new();
         framed.read_chunk(0, MOST / channels, &mut points)?;
         let content = Content::Channels {
@@ -116,9 +119,30 @@ impl Look {
             rate,
             seconds: source.points() as f64 / f64::from(rate),
             apart: delays(values, channels, rate).found(),
-            top: used as f64 / f64::from(bins) * f64::from(rate) / 2.0,
+            top,
         };
         Ok(Self::new(content, Some(directions(&points, channels))))
+    }
+}
+
+/// The coefficients of a recording as far as there is anything in them.
+pub(super) struct Band {
+    pub framed: Source,
+    pub gains: Vec<f32>,
+    /// Hz.
+    pub top: f64,
+}
+
+impl Band {
+    pub fn of(path: &Path, source: &Source, rate: u32, bins: u32) -> Result<Self> {
+        let form = Form::Transform { bins, channels: source.dims() as u32 };
+        let mut framed = Source::open_framed(path, Some(&Frame { form, rate, centred: false }), 1)?;
+        let spectra: Vec<_> = framed.spectra().into_iter().collect();
+        let (gains, used) = (gains(&spectra), used_bins(&spectra));
+        framed.even_out(&gains);
+        framed.leave_out(used);
+        let top = used as f64 / f64::from(bins) * f64::from(rate) / 2.0;
+        Ok(Self { framed, gains, top })
     }
 }
 

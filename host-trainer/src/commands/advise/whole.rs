@@ -61,7 +61,8 @@ pub(super) fn one_channel(advice: &Result<spectra::Advice>, core: Core, limits: 
     let cost = match advice {
         Ok(spectra::Advice { cost: Some(cost), guess, .. }) => {
             let guess = guess.as_ref().map_or(String::new(), |why| row("", &format!("a guess: {why}")));
-            super::words::cost(cost, core, limits) + &row("", "of two sources like this one") + &guess
+            let notes = row("", "of two sources like this one") + &guess;
+            super::words::cost(cost, core, limits, &notes)
         }
         Ok(_) => row(
             "cost",

@@ -27,16 +27,15 @@ pub(super) fn data(look: &Look, path: &Path, given: Option<usize>) -> String {
     let name = name(path);
     let text = match look.content {
         Content::Channels { channels, rate, seconds, apart, top } => {
-            let band = match top < 0.45 * f64::from(rate) {
-                true => format!(", nothing above {top:.0} Hz"),
-                false => String::new(),
-            };
+            let band = band(rate, top);
             let delays = if apart { "with" } else { "without" };
             format!(
                 "{name}: {channels} channels, {rate} Hz, {seconds:.1} s{band}, {delays} delays between channels"
             )
         }
-        Content::Mono { rate, seconds } => format!("{name}: one channel, {rate} Hz, {seconds:.1} s"),
+        Content::Mono { rate, seconds, top } => {
+            format!("{name}: one channel, {rate} Hz, {seconds:.1} s{}", band(rate, top))
+        }
         Content::Picture { width, height } => format!("{name}: a picture of {width} x {height} pixels"),
         Content::Points { points, dims, negative } => {
             let sign = if negative { "of either sign" } else { "not negative" };
@@ -44,6 +43,21 @@ pub(super) fn data(look: &Look, path: &Path, given: Option<usize>) -> String {
         }
     };
     row("data", &text) + &odd(look, given)
+}
+
+/// Where a recording ends below what its rate could hold.
+fn band(rate: u32, top: f64) -> String {
+    match top < 0.45 * f64::from(rate) {
+        true => format!(", nothing above {top:.0} Hz"),
+        false => String::new(),
+    }
+}
+
+/// The lowest usual rate that holds everything up to `top`, if that is less than the recording has. Bins are not finer than a twentieth.
+fn enough(rate: u32, top: f64) -> Option<u32> {
+    let usual = [8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000];
+    let found = usual.into_iter().find(|&usual| f64::from(usual) >= 0.95 * 2.0 * top)?;
+    (found < rate && top < 0.45 * f64::from(rate)).then_some(found)
 }
 
 /// What to do about the data first.
@@ -63,16 +77,14 @@ fn odd(look: &Look, given: Option<usize>) -> String {
         Content::Channels { channels, .. } if given.is_some_and(|sources| sources > 2 * channels) => {
             row("", "WARNING: that many sources on so few channels do not come apart; give more microphones")
         }
-        Content::Channels { rate, top, .. } if top < 0.45 * f64::from(rate) => {
-            let enough = (2.0 * top / 1000.0).ceil() * 1000.0;
-            let less = 100.0 * (1.0 - enough / f64::from(rate));
-            row(
-                "",
-                &format!(
-                    "resample it to {enough:.0} Hz first (sox IN.wav -r {enough:.0} OUT.wav): the same sound for {less:.0} % less work on the device"
-                ),
-            )
-        }
+        Content::Channels { rate, top, .. } | Content::Mono { rate, top, .. } => match enough(rate, top) {
+            Some(enough) => {
+                let less = 100.0 * (1.0 - f64::from(enough) / f64::from(rate));
+                let how = format!("resample it to {enough} Hz first (sox IN.wav -r {enough} OUT.wav)");
+                row("", &format!("{how}: the same sound for {less:.0} % less work on the device"))
+            }
+            None => String::new(),
+        },
         _ => String::new(),
     }
 }
@@ -179,7 +191,8 @@ fn exceeded(cost: &Cost, limits: &Limits) -> Vec<String> {
     over.map(|(what, ratio)| format!("{what} is {} of what there is", percent(ratio))).collect()
 }
 
-pub(super) fn cost(cost: &Cost, core: Core, limits: &Limits) -> String {
+/// `notes` are rows about what the cost is of.
+pub(super) fn cost(cost: &Cost, core: Core, limits: &Limits, notes: &str) -> String {
     let [mean, worst] = cost.instructions;
     let mut text = row(
         "cost",
@@ -204,6 +217,7 @@ pub(super) fn cost(cost: &Cost, core: Core, limits: &Limits) -> String {
         "",
         &format!("RAM {} with its stack, flash {} with the library{latency}", kib(cost.ram), kib(cost.flash)),
     );
+    text += notes;
     let over = exceeded(cost, limits);
     match over.is_empty() {
         true if cost.over(limits).is_empty() => text,
@@ -254,4 +268,18 @@ pub(super) fn quality(look: &Look, choice: &Choice) -> String {
         less += " A search this short costs more than 1 dB of it where sources overlap.";
     }
     row("quality", &format!("{text}.{less}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usual_rate_that_is_enough() {
+        assert_eq!(enough(44_100, 4134.0), Some(8000));
+        assert_eq!(enough(48_000, 5000.0), Some(11_025));
+        assert_eq!(enough(8000, 4000.0), None);
+        assert_eq!(enough(16_000, 7900.0), None);
+        assert_eq!(enough(8000, 2000.0), None);
+    }
 }
