@@ -152,7 +152,7 @@ In main.c:
   spk_stream_process_i16(stream, microphones, sources, samples);                  /* every block */
 Is it fast enough? The same under QEMU, block by block:
   make -C examples/firmware-c BOARD={board} CLOCK_HZ={clock} BLOCK={BINS} realtime \\
-      LIB=$PWD/target/thumbv7em-none-eabihf/firmware/libspikelet_ffi.a BLOB=$PWD/{folder}/model-i16.spk SAMPLES=$PWD/{mixture}
+      BLOB=$PWD/{folder}/model-i16.spk SAMPLES=$PWD/{mixture}
 "
         )
     }
@@ -215,7 +215,7 @@ fn write(
     for (name, samples) in names.iter().zip(sources) {
         let samples32: Vec<f32> = samples.iter().map(|&x| x as f32).collect();
         write_wav(folder.file(&format!("true-{name}.wav")), RATE, 1, &samples32)?;
-        truths.push(Truth { name: (*name).into(), samples });
+        truths.push(Truth { name: (*name).into(), rate: Some(RATE), samples });
     }
     Ok(truths)
 }

@@ -50,7 +50,7 @@ A voice from the noise of a fan, which was recorded by itself:
   spikelet merge voice.spk fan.spk --names voice,fan --encoding i8 --out both.spk
   spikelet denoise both.spk noisy.wav clean.wav --reduction 15")]
 pub(super) struct Denoise {
-    /// The model, made by `spikelet train` or `spikelet import`
+    /// The model, made by `spikelet train`, `import`, `merge` or `quantize`
     #[arg(value_name = "MODEL.spk")]
     model: PathBuf,
     /// What to remove noise from: .png, .wav or .npy
@@ -155,6 +155,10 @@ impl Denoise {
 
     /// One source of several in one channel stays.
     fn channel(&self, model: SpectralModel<'_>) -> Result<()> {
+        if !matches!(files::ending(&self.out).as_deref(), Some("wav" | "wave")) {
+            let what = "the result is a recording, which does not fit this kind of file";
+            return Err(Error::input(what, self.out.display(), "give the name of a .wav"));
+        }
         files::check_target(&self.out)?;
         let inputs = [Some(&self.model), Some(&self.data), self.reference.as_ref()];
         refuse_overwriting(&self.out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;

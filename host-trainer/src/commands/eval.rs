@@ -71,7 +71,7 @@ Example:
   spikelet eval pump.spk held-back.wav --calibrate normal.wav --out pump-alarm.spk
   spikelet eval model.spk held_out.npy --truth W.npy --json")]
 pub(super) struct Eval {
-    /// The model, made by `spikelet train` or `spikelet import`
+    /// The model, made by `spikelet train`, `import`, `merge` or `quantize`
     #[arg(value_name = "MODEL.spk")]
     model: PathBuf,
     /// Points: .npy (N x D), .npz (or FILE.npz:NAME), .csv (a row each), .wav (a sample of all channels each); windows of .wav and patches of .png as

@@ -1,7 +1,7 @@
 //! `spikelet export`: a model as source text, or as the bare blob.
 
 use super::model_file::{ModelFile, needed};
-use super::output::{print, refuse_overwriting};
+use super::output::{print, refuse_description, refuse_overwriting};
 use super::source_text::signals::Signals;
 use super::source_text::{Symbol, c_header, rust_module, signals};
 use crate::{Result, files};
@@ -51,6 +51,12 @@ impl Export {
             Some(name) => Symbol::new(name)?,
             None => Symbol::of_file(&self.out),
         };
+        let ending = match self.format {
+            Format::C => "h",
+            Format::Rust => "rs",
+            Format::Bin => "spk",
+        };
+        refuse_description(&self.out, ending)?;
         files::check_target(&self.out)?;
         let file = ModelFile::read(&self.model)?;
         refuse_overwriting(&self.out, &[&self.model])?;

@@ -3,7 +3,7 @@
 use super::framing::Framing;
 use super::given::{Covariance, Given, matrix};
 use super::model_file::{ModelFile, arena_bytes, warn_of_digits};
-use super::output::{counted, print, refuse_overwriting};
+use super::output::{counted, print, refuse_description, refuse_overwriting};
 use crate::blob::About;
 use crate::parameters::{ModelKind, NoiseCov, Parameters, SlabCov};
 use crate::prepare::{GramName, Options, Prepared, SelectionName, StatesName};
@@ -95,6 +95,7 @@ impl Import {
             ));
         };
         self.check_flags(kind)?;
+        refuse_description(&self.out, "spk")?;
         files::check_target(&self.out)?;
         refuse_overwriting(&self.out, &self.inputs())?;
         let parameters = self.parameters(kind)?;

@@ -43,7 +43,7 @@ Example:
   spikelet infer model.spk recording.wav --out-dir results --engine gibbs --selected 40 --sweeps 200 --seed 1
   spikelet infer model.spk points.npy --out-dir results --states adaptive --expansions 8 --write-states")]
 pub(super) struct Infer {
-    /// The model, made by `spikelet train` or `spikelet import`
+    /// The model, made by `spikelet train`, `import`, `merge` or `quantize`
     #[arg(value_name = "MODEL.spk")]
     model: PathBuf,
     /// Points: .npy (N x D), .npz (or FILE.npz:NAME), .csv (a row each), .wav (a sample of all channels each); windows of .wav and patches of .png as

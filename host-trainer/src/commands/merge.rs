@@ -2,7 +2,7 @@
 
 use super::import::build;
 use super::model_file::ModelFile;
-use super::output::{counted, print, printable, refuse_overwriting};
+use super::output::{counted, print, printable, refuse_description, refuse_overwriting};
 use super::recover::recover;
 use crate::blob::About;
 use crate::files;
@@ -83,6 +83,7 @@ struct Part {
 
 impl Merge {
     pub fn run(self) -> Result<()> {
+        refuse_description(&self.out, "spk")?;
         files::check_target(&self.out)?;
         refuse_overwriting(&self.out, &self.models)?;
         let files = self.models.iter().map(|path| ModelFile::read(path)).collect::<Result<Vec<_>>>()?;

@@ -112,6 +112,11 @@ impl ModelFile {
                 let advice = "use `spikelet separate` (with --reference for figures), `inspect`, `quantize` or `export`";
                 Error::input(what, &self.name, advice)
             }
+            BlobError::Magic if self.name.ends_with(".json") => {
+                let model = Path::new(&self.name).with_extension("spk");
+                let advice = format!("give the model that lies beside it, such as {}", model.display());
+                Error::input("a description is no model", &self.name, advice)
+            }
             BlobError::Magic => {
                 let advice = "name a model made by `spikelet train` or `spikelet import`";
                 Error::input("this is not a Spikelet model", &self.name, advice)

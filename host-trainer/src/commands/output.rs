@@ -106,6 +106,19 @@ pub(super) fn refuse_overwriting(out: &Path, inputs: &[impl AsRef<Path>]) -> Res
     Ok(())
 }
 
+/// Refuses a result that is called as the description of a model: it could replace one, and no command would take it for a model.
+pub(super) fn refuse_description(out: &Path, ending: &str) -> Result<()> {
+    if files::ending(out).as_deref() == Some("json") {
+        let advice = format!("name it {}", out.with_extension(ending).display());
+        return Err(Error::input(
+            "names in .json are for descriptions, which `spikelet train` writes",
+            out.display(),
+            advice,
+        ));
+    }
+    Ok(())
+}
+
 /// A folder for results. It is created now, and removed again when nothing came of it.
 #[derive(Debug)]
 pub(super) struct Folder {

@@ -3,7 +3,7 @@
 use super::chosen_states::ChosenStates;
 use super::eval::{PIXEL_PEAK, Reference, ReferenceIs, SourceTally, source_tally};
 use super::model_file::{ModelFile, same_dims, warn_of_rate};
-use super::output::{Progress, note, print, refuse_overwriting};
+use super::output::{Progress, note, print, refuse_description, refuse_overwriting};
 use super::recover::{learned_scores, recover_as};
 use crate::blob::About;
 use crate::compare::Comparison;
@@ -246,6 +246,7 @@ fn searches_instead(model: &Model<'_, f32>) -> bool {
 
 impl Quantize {
     pub fn run(self) -> Result<()> {
+        refuse_description(&self.out, "spk")?;
         files::check_target(&self.out)?;
         let file = ModelFile::read(&self.model)?;
         let inputs: Vec<&PathBuf> =

@@ -77,6 +77,10 @@ pub(super) struct Report {
 
 impl Report {
     pub fn run(self) -> Result<()> {
+        if !matches!(files::ending(&self.description).as_deref(), Some("json" | "spk")) {
+            let what = "this is neither a model nor its description";
+            return Err(Error::input(what, self.description.display(), "give MODEL.json or MODEL.spk"));
+        }
         let [json_path, model_path] = ["json", "spk"].map(|ending| self.description.with_extension(ending));
         files::check_target(&self.out)?;
         let inputs = [Some(&json_path), Some(&model_path), self.data.as_ref()].into_iter().flatten();

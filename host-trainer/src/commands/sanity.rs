@@ -13,6 +13,16 @@ use std::path::{Path, PathBuf};
 const SOME_BELOW: f64 = 0.02;
 const MUCH_BELOW: f64 = 0.25;
 
+/// Of more numbers in a point no covariance is computed: it would have their square.
+const MOST_DIMS: usize = 16_384;
+
+/// Fewer points than numbers in a point are odd; from so many numbers on, they are most likely channels x time.
+const TRANSPOSED: usize = 2048;
+
+/// Amplitudes whose squares, or the inverse of these, are beyond numbers of 32 bits.
+const LARGEST: f64 = 1e18;
+const SMALLEST: f64 = 1e-18;
+
 /// Amplitudes that differ by more than this factor (20 dB) are of another scale.
 const OTHER_SCALE: f64 = 10.0;
 
@@ -35,6 +45,8 @@ pub(super) struct Given<'a> {
     pub dims: usize,
     /// Whether points are rows of a table, not pieces of recordings or pictures.
     pub are_rows: bool,
+    /// Whether they are whitened first: then a model holds square roots of variances.
+    pub are_whitened: bool,
 }
 
 impl Given<'_> {
@@ -85,6 +97,27 @@ impl Survey {
             let what = "the numbers are so large that their squares overflow";
             return Err(Error::input(what, given.place(), "rescale the data"));
         }
+        let level = (self.power / self.count.max(1) as f64).sqrt();
+        if !given.are_whitened && !(SMALLEST..=LARGEST).contains(&level) {
+            let what = format!("numbers of about {level:.0e} are beyond the variances that a model can hold");
+            let advice = format!("rescale the data, for example by {:.0e}", 1.0 / level);
+            return Err(Error::input(what, given.place(), advice));
+        }
+        let size = || format!("{} of {}", counted(points, "point"), counted(dims, "dimension"));
+        if points < dims && dims >= TRANSPOSED && given.are_rows {
+            let what = format!("{} are too few to learn from", size());
+            let advice =
+                "points are rows, so transpose the array if it is channels x time: numpy.save(NAME, x.T)";
+            return Err(Error::input(what, given.place(), advice));
+        }
+        if dims > MOST_DIMS {
+            let what = format!("{dims} numbers in a point are too many to learn from");
+            return Err(Error::input(
+                what,
+                given.place(),
+                format_args!("give points of {MOST_DIMS} at most"),
+            ));
+        }
         let mut said = Vec::new();
         if self.constant == Some(true) {
             let place = given.place();
@@ -99,9 +132,8 @@ impl Survey {
         }
         if points < dims && given.are_rows {
             said.push(format!(
-                "{} of {}: points are rows, so transpose the array if it is channels x time",
-                counted(points, "point"),
-                counted(dims, "dimension"),
+                "{}: points are rows, so transpose the array if it is channels x time",
+                size()
             ));
         }
         if points < latents {
@@ -134,7 +166,23 @@ impl Survey {
         if self.power == 0.0 {
             return Some("all numbers are zero: check how the data was recorded or saved".into());
         }
-        let expected = expected_power(&recover(blob)?.0).sqrt();
+        let (what, factor) = self.other_scale(&recover(blob)?.0)?;
+        Some(format!(
+            "{what}: what comes out may mean little; multiply it by about {factor:.1e}, or train on data like this"
+        ))
+    }
+
+    /// What to say of data to go on with from these parameters.
+    pub fn compare_to_go_on(&self, parameters: &Parameters) -> Option<String> {
+        let (what, factor) = self.other_scale(parameters)?;
+        Some(format!(
+            "{what}: training may not find its way from there; multiply it by about {factor:.1e}, or train without --from"
+        ))
+    }
+
+    /// Data that is much stronger or weaker than what a model expects, and the factor that would mend it.
+    fn other_scale(&self, parameters: &Parameters) -> Option<(String, f64)> {
+        let expected = expected_power(parameters).sqrt();
         let found = (self.power / self.count as f64).sqrt();
         let ratio = found / expected;
         // A model of nothing but zeros expects nothing.
@@ -142,11 +190,10 @@ impl Survey {
             return None;
         }
         let (times, how) = if ratio > 1.0 { (ratio, "stronger") } else { (1.0 / ratio, "weaker") };
-        Some(format!(
-            "the data is {times:.0} times {how} than what the model was made for ({found:.2e} against {expected:.2e} on \
-             average): what comes out may mean little; multiply it by about {:.1e}, or train on data like this",
-            1.0 / ratio
-        ))
+        let what = format!(
+            "the data is {times:.0} times {how} than what the model was made for ({found:.2e} against {expected:.2e} on average)"
+        );
+        Some((what, 1.0 / ratio))
     }
 
     /// The same, on stderr.
@@ -191,7 +238,7 @@ mod tests {
     #[test]
     fn what_cannot_be_learned_is_refused_and_what_is_odd_told() {
         let paths = ["here.npy".into()];
-        let given = Given { paths: &paths, points: 100, dims: 3, are_rows: true };
+        let given = Given { paths: &paths, points: 100, dims: 3, are_rows: true, are_whitened: false };
         let check = |values: &[f64], kind| survey(values).check_training(kind, 10, given);
         assert!(
             check(&[0.0; 4], ModelKind::Gsc)
@@ -206,6 +253,18 @@ mod tests {
             assert!(check(&[2.0, -0.5], kind).unwrap()[0].contains("6 % of the power"));
             assert_eq!(check(&[2.0, 2.0, -0.1], kind).unwrap(), [] as [&str; 0]);
         }
+        for number in [1e30, 1e-30] {
+            let refused = check(&[number; 3], ModelKind::Gsc).unwrap_err().to_string();
+            assert!(refused.contains("beyond the variances") && refused.contains("here.npy"), "{refused}");
+        }
+        let wide = |points, dims| {
+            survey(&[1.0])
+                .check_training(ModelKind::Gsc, 2, Given { points, dims, ..given })
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(wide(8, 60_000).contains("transpose the array"), "{}", wide(8, 60_000));
+        assert!(wide(80_000, 60_000).contains("16384 at most"), "{}", wide(80_000, 60_000));
         assert!(check(&[1e200; 2], ModelKind::Gsc).unwrap_err().to_string().contains("squares overflow"));
         let few = survey(&[1.0]).check_training(ModelKind::Gsc, 10, Given { points: 1, ..given }).unwrap();
         assert!(few[0].starts_with("1 point of 3 dimensions: points are rows"), "{few:?}");

@@ -27,7 +27,7 @@ use crate::train::{Next, Points, Settings, State};
 use crate::{Error, Result};
 use checkpoint::Checkpoint;
 use from::Model;
-pub(super) use front_end::{bins, long_enough};
+pub(super) use front_end::{bins, long_enough, refuse_copies};
 use inside::Inside;
 use outputs::Outputs;
 use plan::{Plan, SpatialFlags};
@@ -183,6 +183,7 @@ impl Train {
             points: points.len(),
             dims: points.dims(),
             are_rows: frame.is_none_or(|frame| frame.form == Form::Samples),
+            are_whitened: self.plan.is_whitened(),
         };
         let said = survey.check_training(self.plan.model, self.plan.latents(), given);
         odd.extend(cluster.agree(said)?);
@@ -190,9 +191,12 @@ impl Train {
             odd.push("no iterations: nothing is learned, and the dictionary is where it starts".into());
         }
         odd.extend(like_model.and_then(|model| model.other_rate(points.rate())));
+        odd.extend(from.as_ref().and_then(|model| survey.compare_to_go_on(&model.parameters)));
         self.say_band(&points, frame.as_ref());
         let settings = cluster.agree(self.settle(&mut points))?;
         let earlier = if self.resume { ranks::earlier(&checkpoint, cluster)? } else { None };
+        // Before the work: the first dictionary may take long by itself.
+        odd.iter().for_each(warn);
         let mut state = match earlier {
             Some(state) => checkpoint.accept(state, &settings, &points)?,
             None => {
@@ -204,7 +208,6 @@ impl Train {
                 State::from(settings, &mut points, first)?
             }
         };
-        odd.iter().for_each(warn);
         // Better now than after hours: data may be beyond the numbers that a model can hold.
         self.blob(&state, About { frame, gains: points.gains(), ..About::default() })?;
         let is_finished = self.train(&mut state, &mut points, &checkpoint)?;

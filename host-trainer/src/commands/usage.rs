@@ -1,6 +1,8 @@
 //! Lines that cannot be parsed, told as every other error: `what is wrong: where: what to do`.
 
+use super::Cli;
 use crate::Error;
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
 use std::fmt::Write as _;
@@ -28,11 +30,18 @@ pub(super) fn explain(error: &clap::Error, command: Option<&str>) -> Option<Erro
             )
         }
         ErrorKind::MissingRequiredArgument => {
-            input("this is missing", argument(), &format!("add it; {help}"))
+            let missing = argument();
+            match missing.contains(", ") {
+                true => input("these are missing", missing, &format!("add them; {help}")),
+                false => input("this is missing", missing, &format!("add it; {help}")),
+            }
         }
         ErrorKind::UnknownArgument => {
-            let given = argument();
-            let advice = suggested(error, ContextKind::SuggestedArg, &help);
+            let given = in_full(argument());
+            let advice = match owners(&given) {
+                Some(owners) => format!("it belongs to {owners}; {help}"),
+                None => suggested(error, ContextKind::SuggestedArg, &help),
+            };
             match given.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
                 true => input("this is neither a flag nor a value that is allowed here", given, &help),
                 false if given.starts_with('-') => input("there is no such flag", given, &advice),
@@ -97,17 +106,46 @@ fn suggested(error: &clap::Error, kind: ContextKind, help: &str) -> String {
         Some(ContextValue::Strings(all)) => all.last().cloned(),
         _ => text(error, kind),
     };
-    match found {
+    let given = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand].into_iter();
+    let given = given.filter_map(|kind| text(error, kind)).next().unwrap_or_default();
+    match found.filter(|name| is_near(&given, name)) {
         Some(name) => format!("did you mean {name}? Else {help}"),
         None => help.to_owned(),
     }
+}
+
+/// Whether one may have been typed for the other: they begin alike and are about as long.
+fn is_near(given: &str, meant: &str) -> bool {
+    let plain = |text: &str| text.trim_start_matches('-').to_ascii_lowercase();
+    let (given, meant) = (plain(given), plain(meant));
+    given.chars().next() == meant.chars().next() && given.len().abs_diff(meant.len()) <= 3
+}
+
+/// An argument as it was typed, of which the parser names the first letter: `-2` of `-20ms`.
+fn in_full(given: String) -> String {
+    let is_short = given.len() == 2 && given.starts_with('-');
+    let typed = std::env::args().skip(1).find(|word| is_short && word.starts_with(&given));
+    typed.unwrap_or(given)
+}
+
+/// The commands that have this flag, where the one that was given has not.
+fn owners(flag: &str) -> Option<String> {
+    let name = flag.strip_prefix("--")?;
+    let root = Cli::command();
+    let owners: Vec<String> = root
+        .get_subcommands()
+        .filter(|command| command.get_arguments().any(|argument| argument.get_long() == Some(name)))
+        .map(|command| format!("`spikelet {}`", command.get_name()))
+        .collect();
+    (!owners.is_empty()).then(|| owners.join(", "))
 }
 
 /// Of a flag that has a list of values.
 fn choices(error: &clap::Error) -> Option<String> {
     let mut advice =
         format!("choose one of {}", text(error, ContextKind::ValidValue).filter(|all| !all.is_empty())?);
-    if let Some(meant) = text(error, ContextKind::SuggestedValue) {
+    let given = text(error, ContextKind::InvalidValue).unwrap_or_default();
+    if let Some(meant) = text(error, ContextKind::SuggestedValue).filter(|meant| is_near(&given, meant)) {
         let _ = write!(advice, "; did you mean {meant}?");
     }
     Some(advice)
@@ -128,6 +166,10 @@ fn refused(value: &str, cause: &str) -> (String, String) {
         ("number too large to fit in target type", "is too large", "give a smaller number"),
         ("number too small to fit in target type", "is too small", "give a larger number"),
     ];
+    let is_negative = value.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok());
+    if is_negative && cause == known[0].0 {
+        return (format!("'{value}' is negative"), "give a whole number from 0".to_owned());
+    }
     if let Some((_, what, advice)) = known.iter().find(|(said, ..)| *said == cause) {
         return (format!("'{value}' {what}"), (*advice).to_owned());
     }
@@ -161,8 +203,25 @@ mod tests {
         );
         assert_eq!(refused("0", "0 is not in 1..=4294967295").1, "give 1 or more");
         assert_eq!(refused("0", "0 is not in 1..18446744073709551615").1, "give 1 or more");
-        let clock = refused("168", "a clock needs its unit: write 168MHz or 168Hz");
-        assert_eq!(clock, ("a clock needs its unit".into(), "write 168MHz or 168Hz".into()));
+        assert_eq!(refused("-1", "invalid digit found in string").0, "'-1' is negative");
+        let clock = refused("168", "a clock needs its unit: write 168MHz");
+        assert_eq!(clock, ("a clock needs its unit".into(), "write 168MHz".into()));
         assert_eq!(refused("8", "give 8x8").0, "'8' is not valid");
+    }
+
+    #[test]
+    fn only_what_looks_alike_is_suggested() {
+        for (given, meant) in [("hlep", "help"), ("--jsn", "--json"), ("cpp", "c"), ("i12", "i16")] {
+            assert!(is_near(given, meant), "{given} {meant}");
+        }
+        for (given, meant) in [("--against", "--chains"), ("fast", "factored"), ("", "c")] {
+            assert!(!is_near(given, meant), "{given} {meant}");
+        }
+    }
+
+    #[test]
+    fn flags_of_other_commands_are_known() {
+        assert_eq!(owners("--microphone").as_deref(), Some("`spikelet train`"));
+        assert_eq!(owners("--nonsense"), None);
     }
 }

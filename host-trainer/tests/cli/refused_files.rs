@@ -81,7 +81,10 @@ fn files_that_do_not_fit_are_refused() {
         (separate("sound.spk cut.wav"), "the file holds"),
         (separate("voice.spk mono.wav"), "knows one source only"),
         (separate("room.spk mono.wav"), "1 channel, the model is for 2: mono.wav and room.spk"),
-        (separate("sound.json mix.wav"), "not a Spikelet model: sound.json"),
+        (
+            separate("sound.json mix.wav"),
+            "a description is no model: sound.json: give the model that lies beside it",
+        ),
         (
             separate("sound.spk mix.wav --reference mono.wav short.wav"),
             "10 samples where the mixture has 16000",

@@ -18,7 +18,7 @@ fn every_line_is_refused_in_one_form() {
         ("", "no command was given: spikelet"),
         ("hlep", "there is no such command: hlep: did you mean help?"),
         ("-x", "there is no such flag: -x: see `spikelet --help`"),
-        ("train", "this is missing: --out <MODEL.spk>, <DATA>...: add it; see `spikelet train --help`"),
+        ("train", "these are missing: --out <MODEL.spk>, <DATA>...: add them; see `spikelet train --help`"),
         ("export model.spk --format c", "this is missing: --out <FILE>"),
         ("infer model.spk Y.npy other.npy --out-dir new", "one argument too many: other.npy"),
         ("inspect model.spk --jsn", "there is no such flag: --jsn: did you mean --json?"),
@@ -34,15 +34,12 @@ fn every_line_is_refused_in_one_form() {
             "'none' is not valid: --latents <COUNT>: give a number from 1",
         ),
         ("train --model gsc --latents -1 Y.npy --out n.spk", "--latents <COUNT>: give a number from 1"),
-        (
-            "train --model gsc --latents 2 --iterations -1 Y.npy --out n.spk",
-            "'-1' is not a whole number: --iterations",
-        ),
+        ("train --model gsc --latents 2 --iterations -1 Y.npy --out n.spk", "'-1' is negative: --iterations"),
         (
             "train --model gsc --latents 2 --iterations 1e3 Y.npy --out n.spk",
             "give a whole number, in digits",
         ),
-        ("train --model gsc --latents 2 --batch -1 Y.npy --out n.spk", "'-1' is not a whole number: --batch"),
+        ("train --model gsc --latents 2 --batch -1 Y.npy --out n.spk", "'-1' is negative: --batch"),
         (
             "train --model gsc --latents 2 --holdout 10% Y.npy --out n.spk",
             "'10%' is not a number: --holdout <FRACTION>",
@@ -69,6 +66,87 @@ fn every_line_is_refused_in_one_form() {
             "these exclude each other: --room and --one-channel: leave one of them out",
         ),
         ("merge model.spk --out n.spk", "1 given where 2 are needed: <MODEL.spk>"),
+        ("infer", "these are missing: --out-dir <DIR>, <MODEL.spk>, <DATA>: add them"),
+        (
+            "eval model.spk Y.npy --against old.spk",
+            "there is no such flag: --against: see `spikelet eval --help`",
+        ),
+        (
+            "separate model.spk mix.wav --out-dir n --microphone 2",
+            "there is no such flag: --microphone: it belongs to `spikelet train`",
+        ),
+        ("train -1.npy --out n.spk", "neither a flag nor a value that is allowed here: -1.npy"),
+        (
+            "train --model gsc --latents 2 --temperature 1:3 Y.npy --out n.spk",
+            "the temperature would rise: --temperature <FIRST[:LAST]>: begin with the higher one, as in 3:1",
+        ),
+        (
+            "train --model gsc --latents 2 --expansions 8 Y.npy --out n.spk",
+            "only adaptive states are expanded: --expansions",
+        ),
+        (
+            "train --model gsc --latents 2 --tolerance -1 Y.npy --out n.spk",
+            "-1 is neither 0 nor a positive number: --tolerance",
+        ),
+        (
+            "inspect model.spk --core m4f --clock 1MHz --rate 0",
+            "--rate <HERTZ>: give samples a second, 1 or more, such as 16000",
+        ),
+        ("report Y.npy --out n.html", "this is neither a model nor its description: Y.npy: give MODEL.json"),
+    ] {
+        let said = desk.refused(line, words);
+        assert!(is_in_form(&said), "{line}: {said}");
+    }
+}
+
+/// Only `train` writes a description; no other result may take its place, or look like one.
+#[test]
+fn descriptions_are_not_written_over() {
+    let desk = Desk::with_model();
+    desk.good("train --model gsc --latents 2 --iterations 1 --restarts 1 Y.npy --out m.spk");
+    let wave: Vec<f32> = (0..16_000).map(|n| (0.3 * n as f32).sin() * (n as f32 / 900.0).sin()).collect();
+    write_wav(desk.path("tone.wav"), 8000, 1, &wave).unwrap();
+    for name in ["a", "b"] {
+        desk.good(&format!(
+            "train --model mca --latents 4 --transform spectrum --iterations 2 tone.wav --out {name}.spk"
+        ));
+    }
+    for (line, other) in [
+        ("train --model gsc --latents 2 Y.npy --out m.json", "MODEL.spk"),
+        ("quantize m.spk --encoding i8 --out m.json", "m.spk"),
+        ("import --model gsc --w W.npy --sigma2 1 --out m.json", "m.spk"),
+        ("export m.spk --format c --out m.json", "m.h"),
+        ("export m.spk --format rust --out m.json", "m.rs"),
+        ("merge a.spk b.spk --out m.json", "m.spk"),
+        ("eval a.spk tone.wav --calibrate tone.wav --out m.JSON", "m.spk"),
+        ("advise Y.npy --out m.json", "m.spk"),
+        ("report m.spk --out m.json", "another file"),
+    ] {
+        let said = desk.refused(line, ": name ");
+        assert!(is_in_form(&said) && said.contains(other), "{line}: {said}");
+    }
+    // Nor is it taken for the model, nor sound written under a name that players do not know.
+    desk.refused(
+        "inspect m.json",
+        "a description is no model: m.json: give the model that lies beside it, such as m.spk",
+    );
+    desk.good("merge a.spk b.spk --out both.spk");
+    desk.refused("denoise both.spk tone.wav clean.mp3", "clean.mp3: give the name of a .wav");
+}
+
+/// Arrays that are channels x time are told before anything of the size of their square is computed.
+#[test]
+fn transposed_and_immense_data_is_refused_at_once() {
+    let desk = Desk::new();
+    let wave: Vec<f64> = (0..40_000).map(|n| (1.7 * f64::from(n)).sin()).collect();
+    desk.array("channels.npy", &[4, 10_000], &wave);
+    desk.array("large.npy", &[1000, 4], &wave[..4000].iter().map(|y| 1e30 * y).collect::<Vec<_>>());
+    for (line, words) in [
+        (
+            "train --model gsc --latents 2 channels.npy --out n.spk",
+            "4 points of 10000 dimensions are too few",
+        ),
+        ("train --model gsc --latents 2 large.npy --out n.spk", "beyond the variances that a model can hold"),
     ] {
         let said = desk.refused(line, words);
         assert!(is_in_form(&said), "{line}: {said}");
@@ -137,6 +215,9 @@ fn slips_are_told_as_what_they_are() {
     write_wav(desk.path("shorter.wav"), 8000, 2, &[0.5; 400]).unwrap();
     let line = "separate room.spk mix.wav --out-dir n --reference shorter.wav";
     desk.refused(line, "200 samples where the mixture has 16000: shorter, channel 1");
+    write_wav(desk.path("slower.wav"), 4000, 2, &[0.5; 400]).unwrap();
+    let line = "separate room.spk mix.wav --out-dir n --reference slower.wav";
+    desk.refused(line, "4000 samples per second where the mixture has 8000: slower, channel 1");
     // Warned of, not refused.
     let said = desk.said(&format!("train --model gsc --latents 2 {brief} single.npy --out n.spk"), 0);
     assert!(said.contains("warning: every point is a single number"), "{said}");

@@ -62,6 +62,13 @@ fn a_refused_resume_names_the_setting() {
     ] {
         desk.refused(&format!("{line} {flags} --resume"), words);
     }
+    // Nor is another file written over, or taken for a checkpoint.
+    for (file, resume) in [("m.spk", ""), ("m.json", " --resume"), ("Z.npy", "")] {
+        fs::copy(desk.path("Y.npy"), desk.path("Z.npy")).unwrap();
+        let line = format!("train --model gsc --latents 2 Y.npy --checkpoint {file} --out n.spk{resume}");
+        desk.refused(&line, "this file is no checkpoint, and one would replace it");
+        fs::remove_file(desk.path("Z.npy")).unwrap();
+    }
     // Nothing to go on from is told, since it may be a slip.
     let output = desk.run(
         &"train --model gsc --latents 2 --iterations 1 Y.npy --out n.spk --resume"
@@ -104,6 +111,10 @@ fn a_model_goes_on_from_its_parameters() {
     assert_eq!(figure("b.json", 0), figure("a.json", 6));
     assert_eq!(figure("b.json", 4), figure("c.json", 10));
     assert_eq!(json(&desk, "b.json")["parameters"], json(&desk, "c.json")["parameters"]);
+    let loud: Vec<f64> = (0..600).map(|n| 1e4 * (0.7 * f64::from(n)).sin()).collect();
+    desk.array("loud.npy", &[200, 3], &loud);
+    let said = desk.said("train --from a.json --iterations 1 loud.npy --out loud.spk", 0);
+    assert!(said.contains("times stronger than what the model was made for"), "{said}");
     let settings = &json(&desk, "b.json")["settings"];
     assert_eq!((&settings["from"], &settings["noise"]), (&"a.json".into(), &"diagonal".into()));
     // Flags change what they name.

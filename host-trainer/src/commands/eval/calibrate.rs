@@ -3,7 +3,7 @@
 use super::Eval;
 use crate::commands::infer::of_recording;
 use crate::commands::model_file::ModelFile;
-use crate::commands::output::{counted, print, refuse_overwriting};
+use crate::commands::output::{counted, print, refuse_description, refuse_overwriting};
 use crate::spectral::{Encoding, Parts, usual_scores};
 use crate::{Error, Result, files};
 use serde::Serialize;
@@ -39,6 +39,7 @@ impl Eval {
         let mut parts = Parts::read(&model);
         let mut calibrated_frames = None;
         if let Some(out) = &self.out {
+            refuse_description(out, "spk")?;
             files::check_target(out)?;
             let inputs = self.calibrate.iter().chain([&self.model, &self.data]);
             refuse_overwriting(out, &inputs.collect::<Vec<_>>())?;

@@ -10,17 +10,32 @@ use lock::Lock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use settings::difference;
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 
 pub(super) struct Checkpoint {
     pub path: PathBuf,
     _lock: Option<Lock>,
 }
 
+/// How every checkpoint begins.
+const BEGINNING: &[u8] = b"{\"settings\":";
+
+/// Whether there is a file with content that no training wrote to go on from.
+fn is_something_else(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING.len() as u64).read_to_end(&mut start));
+    read.is_ok() && path.is_file() && !start.is_empty() && start != BEGINNING
+}
+
 impl Checkpoint {
     /// The file for checkpoints, for this run alone until it is dropped.
     pub fn open(path: PathBuf) -> Result<Self> {
+        if is_something_else(&path) {
+            let what = "this file is no checkpoint, and one would replace it";
+            return Err(Error::input(what, path.display(), "name another file for --checkpoint"));
+        }
         let lock = Lock::new(&path)?;
         Ok(Self { path, _lock: lock })
     }

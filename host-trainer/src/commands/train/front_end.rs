@@ -13,7 +13,7 @@ use crate::delays::{bins_of, delays};
 use crate::parameters::ModelKind;
 use crate::{Error, Result};
 use spikelet::frame::{Form, Frame};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Length of a block of the transform, that is half of its window, and of windows and the way between them.
 const BLOCK_SECONDS: f64 = 0.032;
@@ -25,6 +25,7 @@ const LOOKED_AT: usize = 120;
 
 /// Amplitudes from which a sample counts as cut off, and the part of such samples from which a recording does.
 const FULL_SCALE: f64 = 0.9999;
+const BEYOND: f64 = 1.001;
 const CLIPPED: f64 = 0.001;
 
 /// Channels as alike as this, squared correlation, are one.
@@ -124,6 +125,9 @@ pub(super) fn check(paths: &[PathBuf], frame: Option<&Frame>, ignore_delays: boo
         let mut samples = Vec::new();
         source.read_chunk(0, LOOKED_AT * rate as usize, &mut samples)?;
         said.extend(clipped(&samples).map(|what| format!("{}: {what}", path.display())));
+        if matches!(frame.map(|frame| frame.form), Some(Form::Transform { .. })) {
+            refuse_copies(&samples, channels, path)?;
+        }
         said.extend(copies(&samples, channels).map(|what| format!("{}: {what}", path.display())));
         let delays = delays(&samples, channels, rate);
         if !delays.found() {
@@ -149,6 +153,10 @@ pub(super) fn check(paths: &[PathBuf], frame: Option<&Frame>, ignore_delays: boo
 
 /// What to say of sound that was too loud for its recorder.
 fn clipped(samples: &[f64]) -> Option<String> {
+    // Floats that go beyond full scale were not cut off there.
+    if samples.iter().any(|y| y.abs() > BEYOND) {
+        return None;
+    }
     let part = samples.iter().filter(|y| y.abs() >= FULL_SCALE).count() as f64 / samples.len().max(1) as f64;
     (part > CLIPPED).then(|| {
         format!(
@@ -160,15 +168,31 @@ fn clipped(samples: &[f64]) -> Option<String> {
 
 /// What to say of channels that carry nothing of their own.
 fn copies(samples: &[f64], channels: usize) -> Option<String> {
-    let product = |a: usize, b: usize| samples.chunks_exact(channels).map(|y| y[a] * y[b]).sum::<f64>();
-    let power: Vec<f64> = (0..channels).map(|c| product(c, c)).collect();
-    if let Some(silent) = power.iter().position(|&power| power == 0.0) {
+    let silent = (0..channels).find(|&c| samples.iter().skip(c).step_by(channels).all(|&y| y == 0.0));
+    if let Some(silent) = silent {
         return Some(format!("channel {} is silent: leave it out", silent + 1));
     }
-    let is_copy = |c: usize| product(0, c).powi(2) > ALIKE * power[0] * power[c];
-    (1..channels).all(is_copy).then(|| {
-        format!("all {channels} channels carry the same sound: sources cannot be told apart by them; give one channel only")
-    })
+    are_copies(samples, channels)
+        .then(|| format!("all {channels} channels carry the same: one of them is enough"))
+}
+
+/// Whether all channels are the first one, as loud or scaled.
+fn are_copies(samples: &[f64], channels: usize) -> bool {
+    let product = |a: usize, b: usize| samples.chunks_exact(channels).map(|y| y[a] * y[b]).sum::<f64>();
+    let first = product(0, 0);
+    let is_copy = |c: usize| product(0, c).powi(2) > ALIKE * first * product(c, c);
+    channels > 1 && first > 0.0 && (1..channels).all(is_copy)
+}
+
+/// Refuses sound whose sources no channel tells apart.
+pub(in crate::commands) fn refuse_copies(samples: &[f64], channels: usize, path: &Path) -> Result<()> {
+    if !are_copies(samples, channels) {
+        return Ok(());
+    }
+    let what =
+        format!("all {channels} channels carry the same sound, so sources cannot be told apart by them");
+    let advice = "give a recording of different microphones, or one channel by itself";
+    Err(Error::input(what, path.display(), advice))
 }
 
 #[cfg(test)]
@@ -190,12 +214,14 @@ mod tests {
         };
         assert_eq!(clipped(&tone(0.9)), None);
         assert!(clipped(&tone(1.5)).unwrap().contains("% of the samples are at full scale"));
+        let float: Vec<f64> = tone(0.9).iter().map(|y| 30.0 * y).collect();
+        assert_eq!(clipped(&float), None);
     }
 
     #[test]
     fn copies_are_told() {
         let same: Vec<f64> = (0..100).flat_map(|n| [f64::from(n), -2.0 * f64::from(n)]).collect();
-        assert!(copies(&same, 2).unwrap().contains("the same sound"));
+        assert!(copies(&same, 2).unwrap().contains("carry the same"));
         let silent: Vec<f64> = (0..100).flat_map(|n| [f64::from(n), 0.0]).collect();
         assert!(copies(&silent, 2).unwrap().contains("channel 2 is silent"));
         let other: Vec<f64> = (0..100).flat_map(|n| [f64::from(n), f64::from(n * n)]).collect();

@@ -18,7 +18,7 @@ use crate::train::settings::{
 };
 use crate::train::weak::Weak;
 use crate::{Error, Result};
-use checks::{finite, part, positive, probability, temperatures};
+use checks::{finite, not_negative, part, positive, probability, temperatures};
 pub(super) use spatial::{Latents, SpatialFlags};
 use spatial::{Trained, latents};
 use spikelet::Shape;
@@ -70,6 +70,9 @@ pub(super) struct Plan {
     /// Most latents on at once [default: 12 with adaptive states, else 4 (mca: 3), at most --selected]
     #[arg(long, value_name = "COUNT")]
     max_active: Option<usize>,
+    /// How many of the best states the search looks around, for --states adaptive, in training's last iteration and in the model [default: 4]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    expansions: Option<u16>,
     /// Sweeps of a chain over the selected latents, for --engine gibbs [default: 50]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(2..))]
     sweeps: Option<u32>,
@@ -186,6 +189,11 @@ impl Plan {
         self.latents.into()
     }
 
+    /// Whether the data is whitened first.
+    pub fn is_whitened(&self) -> bool {
+        self.whiten
+    }
+
     /// Most passes over the data per start.
     pub fn iterations(&self) -> usize {
         self.iterations.unwrap_or(100)
@@ -239,6 +247,7 @@ impl Plan {
         let states =
             self.states.unwrap_or(if wants_search { StatesForm::Adaptive } else { StatesForm::Subsets });
         self.check_states(states, engine, slab)?;
+        let expansions = self.expansions.map_or(by_default.expansions, usize::from);
         let (selected, max_active) = match engine {
             // All components count; these are told first and most precisely.
             _ if kind.is_mixture() => {
@@ -280,6 +289,7 @@ impl Plan {
             singletons: !self.no_singletons && self.gp().is_none() && !is_part,
             engine,
             states,
+            expansions,
             sweeps: self.sweeps.unwrap_or(by_default.sweeps),
             chains: self.chains.unwrap_or(by_default.chains),
             extra: self.extra.unwrap_or(by_default.extra),
@@ -297,8 +307,7 @@ impl Plan {
             rule: self.rule.unwrap_or(by_default.rule),
             temperature: self.temperature.unwrap_or(by_default.temperature),
             parameter_noise: match self.parameter_noise {
-                Some(0.0) => 0.0,
-                Some(fraction) => positive(fraction, "--parameter-noise")?,
+                Some(fraction) => not_negative(fraction, "--parameter-noise")?,
                 None => by_default.parameter_noise,
             },
             cut: self.cut.map_or(by_default.cut, |cut| cut == Switch::On),
@@ -318,8 +327,7 @@ impl Plan {
             restarts: self.restarts.map_or(if batch > 0 { 1 } else { 4 }, |starts| starts as usize),
             prefer: self.prefer,
             tolerance: match self.tolerance {
-                Some(0.0) => 0.0,
-                Some(tolerance) => positive(tolerance, "--tolerance")?,
+                Some(tolerance) => not_negative(tolerance, "--tolerance")?,
                 // A pass sees every batch under other parameters, so its free energy wavers.
                 None if batch > 0 => 1e-3,
                 None => 1e-7,
@@ -340,7 +348,7 @@ impl Plan {
             max_active,
             singletons,
             states: match states {
-                StatesForm::Adaptive => States::Adaptive { expansions: Options::EXPANSIONS as u16 },
+                StatesForm::Adaptive => States::Adaptive { expansions: expansions as u16 },
                 StatesForm::Subsets => States::Subsets,
             },
         })?;

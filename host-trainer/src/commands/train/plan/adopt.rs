@@ -85,6 +85,7 @@ impl Plan {
             self.engine = Some(settings.engine);
             if settings.is_adaptive() {
                 self.states = self.states.or(Some(settings.states));
+                self.expansions = self.expansions.or(u16::try_from(settings.expansions).ok());
             }
             // A mixture that looks at all its components says of how many it tells; asked for, they would be all it keeps.
             let tells_all = settings.model.kind().is_mixture() && settings.singletons;

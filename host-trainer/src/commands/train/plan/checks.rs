@@ -78,6 +78,10 @@ impl Plan {
 
     /// Refuses a search where there is none.
     pub(super) fn check_states(&self, states: StatesForm, engine: Engine, slab: SlabForm) -> Result<()> {
+        if self.expansions.is_some() && (states, engine) != (StatesForm::Adaptive, Engine::Truncated) {
+            let advice = "leave it out, or add --engine truncated --states adaptive";
+            return Err(Error::input("only adaptive states are expanded", "--expansions", advice));
+        }
         let (what, advice) = match states {
             StatesForm::Subsets => return Ok(()),
             StatesForm::Adaptive if self.model != ModelKind::Gsc => {
@@ -237,6 +241,15 @@ pub(super) fn positive(value: f64, flag: &str) -> Result<f64> {
     }
 }
 
+pub(super) fn not_negative(value: f64, flag: &str) -> Result<f64> {
+    match value.is_finite() && value >= 0.0 {
+        true => Ok(value),
+        false => {
+            Err(Error::input(format_args!("{value} is neither 0 nor a positive number"), flag, "give one"))
+        }
+    }
+}
+
 /// Of the points: more than a half held out leaves too few to learn from.
 pub(super) fn part(value: f64) -> Result<f64> {
     match value > 0.0 && value <= 0.5 {
@@ -272,5 +285,11 @@ pub(super) fn temperatures(text: &str) -> std::result::Result<(f64, f64), String
         Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
         _ => Err("give one positive number or two, such as 3:1".to_owned()),
     };
-    Ok((number(first)?, number(last)?))
+    match (number(first)?, number(last)?) {
+        // A rise would end in posteriors that are flatter than those of the model.
+        (first, last) if last > first.max(1.0) => {
+            Err(format!("the temperature would rise: begin with the higher one, as in {last}:{first}"))
+        }
+        ends => Ok(ends),
+    }
 }
