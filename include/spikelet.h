@@ -608,7 +608,7 @@ spk_status spk_reset(struct spk_state *state);
  * @param blob_len  bytes readable there
  * @param text      filled with as much of the list as there is room for, and a NUL; empty when nothing is missing, and when
  *                  the blob is refused for another reason
- * @param text_len  bytes there; 96 are enough for all features
+ * @param text_len  bytes there; 112 are enough for all features
  * @return SPK_OK when nothing is missing, SPK_ERR_BLOB_LEFT_OUT when the list is in `text`, SPK_ERR_NULL, SPK_ERR_LENGTH
  *         (no room at all), or why the blob is refused
  */
@@ -729,6 +729,20 @@ const char *spk_stream_group_name(struct spk_stream *stream,
 SPK_CHECKED
 spk_status spk_stream_set_microphone(struct spk_stream *stream,
                                      uint32_t microphone);
+
+/**
+ * How fast the parameters of a room follow sources that move slowly, for models of two microphones that were trained to
+ * follow (`spikelet train --follow`); the blob says the rate at first. Takes effect with the next frame and stays until it is
+ * changed; spk_stream_reset() goes back to the parameters that were trained.
+ *
+ * @param stream  from spk_stream_init()
+ * @param rate    0 to 0.5; 0 holds parameters as they are now
+ * @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, or SPK_ERR_SETTING (no such rate, or a model that does not
+ *         follow)
+ */
+SPK_CHECKED
+spk_status spk_stream_set_following(struct spk_stream *stream,
+                                    float rate);
 
 /**
  * Takes samples and puts out as many of every source. Sample t that comes out, counted from the beginning of the stream,

@@ -182,6 +182,10 @@ counts! {
     PairBins = "pair-bins",
     PairSources = "pair-sources",
     PairStates = "pair-states",
+    /// Bins whose parameters follow, pairs of their sources, states.
+    FollowedBins = "followed-bins",
+    FollowedPairs = "followed-pairs",
+    FollowedStates = "followed-states",
     /// On more microphones: bins heard, numbers of their covariances, states, multiply-adds of the states' factors.
     SpatialBins = "spatial-bins",
     SpatialSources = "spatial-sources",

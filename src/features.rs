@@ -29,8 +29,11 @@ pub(crate) const FLOATS: bool = cfg!(any(
 /// Streams: windows, transforms, groups of latents.
 pub(crate) const STREAM: bool = cfg!(feature = "stream");
 
+/// Sources in a room that move slowly.
+pub(crate) const FOLLOWING: bool = cfg!(feature = "following");
+
 /// The features of this crate that models need, one bit each.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "gsc",
     "binary",
     "mca",
@@ -43,6 +46,7 @@ const NAMES: [&str; 12] = [
     "spatial",
     "spectral",
     "gmm",
+    "following",
 ];
 
 /// A set of Cargo features, of those that decide which models a build can run.
@@ -70,7 +74,8 @@ impl Features {
         .with(Self::STREAM, STREAM)
         .with(Self::SPATIAL, cfg!(feature = "spatial"))
         .with(Self::SPECTRAL, cfg!(feature = "spectral"))
-        .with(Self::GMM, cfg!(feature = "gmm"));
+        .with(Self::GMM, cfg!(feature = "gmm"))
+        .with(Self::FOLLOWING, FOLLOWING);
     pub(crate) const NONE: Self = Self(0);
     const GSC: Self = Self(1);
     const BINARY: Self = Self(1 << 1);
@@ -88,6 +93,9 @@ impl Features {
     /// Sources in one channel.
     pub const SPECTRAL: Self = Self(1 << 10);
     const GMM: Self = Self(1 << 11);
+    /// Sources that move slowly, of [`Features::SPATIAL`].
+    #[cfg_attr(not(feature = "spatial"), allow(dead_code))]
+    pub(crate) const FOLLOWING: Self = Self(1 << 12);
 
     /// Whether this build has a kind of model that infers points: firmware for sources in a room or in one channel needs none.
     pub const HAS_POINTS: bool = Self::BUILT.0

@@ -339,10 +339,13 @@ fn the_rooms_of_devices() {
         rate: 8000,
         is_integer: false,
         microphone: 0,
+        following: 0.0,
     };
     for (name, samples, room) in [
         ("room-d2h2", 3072, Room { ..room }),
         ("room-d2h3", 3072, Room { delays: &delays[..3], is_integer: true, ..room }),
+        ("room-follows-d2h3", 3072, Room { delays: &delays[..3], is_integer: true, following: 0.15, ..room }),
+        ("room-follows-d2h2", 400, Room { length: 64, hop: 16, following: 0.15, ..room }),
         ("room-d2h4", 400, Room { delays: &delays, length: 128, hop: 16, microphone: 1, ..room }),
         (
             "room-d3h3",
@@ -362,6 +365,13 @@ fn the_rooms_of_devices() {
         stream.process(&recording, &mut output).unwrap();
         let hash = fnv(&output.iter().flat_map(|y| y.to_le_bytes()).collect::<Vec<u8>>());
         same_bytes(&path("digest"), format!("{hash:016x}\n").as_bytes());
+
+        // What follows has moved: otherwise the digest would prove nothing.
+        let still = model.with_following(None).unwrap();
+        let mut memory = vec![f32::NAN; SpatialStream::memory_len(&still)];
+        let mut unmoved = vec![0.0; output.len()];
+        SpatialStream::new(still, &mut memory).unwrap().process(&recording, &mut unmoved).unwrap();
+        assert_eq!(output != unmoved, room.following > 0.0, "{name}");
     }
 }
 

@@ -9,6 +9,8 @@ use crate::types::{SPK_START_BEST, SPK_START_GREEDY, SPK_START_RANDOM};
 use crate::types::{SPK_STATES_ADAPTIVE, SPK_STATES_SUBSETS, SPK_STATES_TABLE};
 use crate::types::{spk_estimate, spk_gibbs, spk_info, spk_state, spk_status};
 use core::ffi::{CStr, c_char, c_void};
+#[cfg(feature = "spatial")]
+use spikelet::SpatialModel;
 use spikelet::model::States;
 use spikelet::{Blob, BlobError, Engine, Estimate, Gibbs, Model, ModelError, Start, State};
 use spikelet::{gibbs_state_bytes, state_bytes};
@@ -353,7 +355,7 @@ pub unsafe extern "C" fn spk_reset(state: *mut spk_state) -> spk_status {
 /// @param blob_len  bytes readable there
 /// @param text      filled with as much of the list as there is room for, and a NUL; empty when nothing is missing, and when
 ///                  the blob is refused for another reason
-/// @param text_len  bytes there; 96 are enough for all features
+/// @param text_len  bytes there; 112 are enough for all features
 /// @return SPK_OK when nothing is missing, SPK_ERR_BLOB_LEFT_OUT when the list is in `text`, SPK_ERR_NULL, SPK_ERR_LENGTH
 ///         (no room at all), or why the blob is refused
 #[must_use]
@@ -370,7 +372,13 @@ pub unsafe extern "C" fn spk_missing_features(
         text.fill(0);
         let room = text.len().checked_sub(1).ok_or(SPK_ERR_LENGTH)?;
         // SAFETY: as above.
-        let refused = match Blob::parse(unsafe { slice(blob.cast::<u8>(), blob_len)? }) {
+        let bytes = unsafe { slice(blob.cast::<u8>(), blob_len)? };
+        let refused = match Blob::parse(bytes) {
+            #[cfg(feature = "spatial")]
+            Err(BlobError::StreamOnly) if SpatialModel::is_one(bytes) => match SpatialModel::parse(bytes) {
+                Ok(_) => return Ok(()),
+                Err(refused) => refused,
+            },
             Ok(_) | Err(BlobError::StreamOnly) => return Ok(()),
             Err(refused) => refused,
         };

@@ -21,6 +21,11 @@ static MODEL: Aligned<{ file!("spk").len() }> = Aligned::new(file!("spk"));
 static OTHER: Aligned<{ include_bytes!("../../tests/conformance/stream-d2h6.spk").len() }> =
     Aligned::new(include_bytes!("../../tests/conformance/stream-d2h6.spk"));
 
+/// A model that follows, and sources that have moved.
+static FOLLOWS: Aligned<{ include_bytes!("../../tests/conformance/room-follows-d2h2.spk").len() }> =
+    Aligned::new(include_bytes!("../../tests/conformance/room-follows-d2h2.spk"));
+static FOLLOWED: &[u8] = include_bytes!("../../tests/conformance/room-follows-d2h2.f32");
+
 const SOURCES: usize = 4;
 
 /// Two channels; fewer samples where every instruction is interpreted.
@@ -102,6 +107,52 @@ fn it_is_the_stream_of_the_core() {
     let rest = process(stream, tail, 50);
     first.fill(0);
     assert_eq!(process(second.as_mut_ptr().cast(), tail, 50), rest);
+}
+
+/// A model that follows can be held and let go; others have nothing to follow with.
+#[test]
+fn following() {
+    let (mut first, mut second) = (memory(FOLLOWS.bytes()), memory(FOLLOWS.bytes()));
+    let stream = init(&mut first, FOLLOWS.bytes()).unwrap();
+    let input: Vec<f32> = FOLLOWED.as_chunks().0.iter().map(|&word| f32::from_le_bytes(word)).collect();
+    let input = &input[..if cfg!(miri) { 320 } else { 800 }];
+    let by_core = |rate: f32| {
+        let model = SpatialModel::parse(FOLLOWS.bytes()).unwrap().with_following(Some(rate)).unwrap();
+        let mut numbers = vec![0.0; SpatialStream::memory_len(&model)];
+        let mut output = vec![0.0; input.len()];
+        SpatialStream::new(model, &mut numbers).unwrap().process(input, &mut output).unwrap();
+        output
+    };
+    let run = |stream| {
+        let mut output = vec![0.0; input.len()];
+        // SAFETY: two sources, as many as there are channels.
+        let status =
+            unsafe { spk_stream_process(stream, input.as_ptr(), output.as_mut_ptr(), input.len() / 2) };
+        assert_eq!(status, SPK_OK);
+        // SAFETY: a stream.
+        assert_eq!(unsafe { spk_stream_reset(stream) }, SPK_OK);
+        output
+    };
+    assert_eq!(run(stream), by_core(0.15));
+    assert_eq!(run(stream), by_core(0.15), "a reset goes back to what was trained");
+    // SAFETY: streams.
+    unsafe {
+        for wrong in [-0.1, 0.51, f32::NAN] {
+            assert_eq!(spk_stream_set_following(stream, wrong), SPK_ERR_SETTING);
+        }
+        assert_eq!(spk_stream_set_following(stream, 0.0), SPK_OK);
+        assert_eq!(run(stream), by_core(0.0));
+        assert_eq!(spk_stream_set_following(stream, 0.5), SPK_OK);
+        assert_eq!(run(stream), by_core(0.5));
+        assert_eq!(spk_stream_set_following(null_mut(), 0.1), SPK_ERR_NULL);
+        for (blob, status) in
+            [(FOLLOWS.bytes(), SPK_OK), (MODEL.bytes(), SPK_ERR_SETTING), (OTHER.bytes(), SPK_ERR_SETTING)]
+        {
+            second.resize(memory(blob).len(), 0);
+            let stream = init(&mut second, blob).unwrap();
+            assert_eq!(spk_stream_set_following(stream, 0.1), status);
+        }
+    }
 }
 
 #[test]

@@ -88,19 +88,39 @@ impl Separator {
         }
     }
 
-    /// Changes the microphone; nothing where there is no such choice.
-    #[cfg_attr(not(feature = "spatial"), allow(unused_variables))]
-    fn choose(&mut self, microphone: usize) -> Option<()> {
+    /// The model of a room, which alone has settings here.
+    #[cfg(feature = "spatial")]
+    fn room(&mut self) -> Result<&mut SpatialModel<'static>, spk_status> {
         match self {
-            Self::Points { .. } => None,
-            #[cfg(feature = "spatial")]
-            Self::Spatial(model) => {
-                *model = model.with_microphone(microphone)?;
-                Some(())
-            }
-            #[cfg(feature = "spectral")]
-            Self::Spectral(_) => None,
+            Self::Spatial(model) => Ok(model),
+            _ => Err(SPK_ERR_SETTING),
         }
+    }
+
+    #[cfg(feature = "spatial")]
+    fn choose(&mut self, microphone: usize) -> Result<(), spk_status> {
+        let model = self.room()?;
+        *model = model.with_microphone(microphone).ok_or(SPK_ERR_SETTING)?;
+        Ok(())
+    }
+
+    #[cfg(feature = "spatial")]
+    fn follow(&mut self, rate: f32) -> Result<(), spk_status> {
+        let model = self.room()?;
+        // Another model has no memory for it.
+        let changed = model.following().and_then(|_| model.with_following(Some(rate)));
+        *model = changed.ok_or(SPK_ERR_SETTING)?;
+        Ok(())
+    }
+
+    #[cfg(not(feature = "spatial"))]
+    fn choose(&mut self, _: usize) -> Result<(), spk_status> {
+        Err(SPK_ERR_SETTING)
+    }
+
+    #[cfg(not(feature = "spatial"))]
+    fn follow(&mut self, _: f32) -> Result<(), spk_status> {
+        Err(SPK_ERR_SETTING)
     }
 }
 
@@ -303,7 +323,24 @@ pub unsafe extern "C" fn spk_stream_group_name(stream: *mut spk_stream, group: u
 pub unsafe extern "C" fn spk_stream_set_microphone(stream: *mut spk_stream, microphone: u32) -> spk_status {
     done((|| {
         // SAFETY: promised by the caller: `stream` is NULL or comes from spk_stream_init().
-        unsafe { open(stream)? }.0.separator.choose(microphone as usize).ok_or(SPK_ERR_SETTING)
+        unsafe { open(stream)? }.0.separator.choose(microphone as usize)
+    })())
+}
+
+/// How fast the parameters of a room follow sources that move slowly, for models of two microphones that were trained to
+/// follow (`spikelet train --follow`); the blob says the rate at first. Takes effect with the next frame and stays until it is
+/// changed; spk_stream_reset() goes back to the parameters that were trained.
+///
+/// @param stream  from spk_stream_init()
+/// @param rate    0 to 0.5; 0 holds parameters as they are now
+/// @return SPK_OK, SPK_ERR_NULL, SPK_ERR_ALIGNMENT, SPK_ERR_STATE, or SPK_ERR_SETTING (no such rate, or a model that does not
+///         follow)
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spk_stream_set_following(stream: *mut spk_stream, rate: f32) -> spk_status {
+    done((|| {
+        // SAFETY: promised by the caller: `stream` is NULL or comes from spk_stream_init().
+        unsafe { open(stream)? }.0.separator.follow(rate)
     })())
 }
 

@@ -12,6 +12,7 @@ use common::table::{Table, mean_and_spread};
 use common::{Arguments, seed};
 use spikelet::rng::Rng;
 use spikelet_trainer::Result;
+use spikelet_trainer::spatial::FOLLOWING;
 use spikelet_trainer::spatial::simulate::{Shoebox, Walk};
 use std::process::ExitCode;
 
@@ -24,9 +25,6 @@ const DEGREES: f64 = 45.0;
 
 /// Sources on two microphones, and RT60 in seconds.
 const ROOMS: [(usize, f64); 3] = [(2, 0.0), (2, 0.15), (3, 0.15)];
-
-/// How fast parameters follow.
-const RATE: f32 = 0.15;
 
 /// SI-SDR in dB, mean over sources.
 struct Figures {
@@ -106,8 +104,8 @@ fn figures(sources: usize, rt60: f64, voices: &[recordings::Recording], rng: &mu
     let unseen = |parts: &[Vec<f64>]| mean(parts, &stands, STANDS, SECONDS);
     Ok(Figures {
         stays: of(&case.separated(&model)?),
-        follows: of(&case.followed(&model, RATE)?),
-        still: unseen(&stands.followed(&model, RATE)?) - unseen(&stands.separated(&model)?),
+        follows: of(&case.followed(&model, FOLLOWING)?),
+        still: unseen(&stands.followed(&model, FOLLOWING)?) - unseen(&stands.separated(&model)?),
         again: mean(&again, &case, ARRIVES, SECONDS),
     })
 }

@@ -38,6 +38,9 @@ use spikelet::frame::{Form, Frame};
 use spikelet::spatial::Constants;
 use std::time::Instant;
 
+/// How fast parameters follow sources that move, unless something else is asked for.
+pub const FOLLOWING: f32 = 0.15;
+
 /// Everything that decides the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
@@ -290,6 +293,7 @@ impl Training {
                 floor: floor as f32,
                 microphone,
             },
+            following: 0.0,
             frame: Frame {
                 form: Form::Fourier { length: length as u32, hop: hop as u32 },
                 rate: self.rate,

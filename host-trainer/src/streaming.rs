@@ -1,6 +1,5 @@
 //! A recording through a stream of the core, as a device would run it: one signal for each group of latents.
 
-use spikelet::spatial::{Following, FollowingStream};
 use spikelet::{Blob, Engine, Error, SpatialModel, SpatialStream, SpectralModel, SpectralStream, Stream};
 
 /// Samples that are processed at a time; the result does not depend on it.
@@ -35,18 +34,6 @@ pub fn separate_room(
 ) -> Result<Vec<Vec<f32>>, Error> {
     let mut memory = vec![0.0; SpatialStream::memory_len(&model)];
     let mut stream = SpatialStream::new(model, &mut memory)?;
-    let (channels, groups, latency) = (stream.channels(), stream.groups(), stream.latency());
-    aligned(input, channels, groups, latency, &mut done, |block, out| stream.process(block, out))
-}
-
-/// The same for sources that may move slowly.
-pub fn separate_moving(
-    model: Following<'_>,
-    input: &[f32],
-    mut done: impl FnMut(usize),
-) -> Result<Vec<Vec<f32>>, Error> {
-    let mut memory = vec![0.0; FollowingStream::memory_len(&model)];
-    let mut stream = FollowingStream::new(model, &mut memory)?;
     let (channels, groups, latency) = (stream.channels(), stream.groups(), stream.latency());
     aligned(input, channels, groups, latency, &mut done, |block, out| stream.process(block, out))
 }

@@ -166,6 +166,7 @@ impl<T: Real> Bin<'_, T> {
         found: &mut Found<T>,
     ) -> bool {
         let heard = self.heard(constants, y, expected);
+        found.pair.normal = T::ZERO;
         if let Heard::Sound(prior) = &heard {
             let is_done = match y.as_array() {
                 Some(pair) => pair::infer(self, constants, prior, pair, found),

@@ -21,7 +21,7 @@
 //!
 //! | tag | holds |
 //! |---|---|
-//! | `ROOM` | u32 microphone that is put out; f32 eps, beta, delta; f32 scale of integers, 0 for f32; u32 0 |
+//! | `ROOM` | u32 microphone that is put out; f32 eps, beta, delta; f32 scale of integers, 0 for f32; f32 rate at which parameters follow, 0 for never |
 //! | `SPAT` | for each of L/2 + 1 bins: H factors of D^2 numbers ([`Bin::factors`]), pi0, m_h (H); integers are multiplied with the scale, pi0 and m with 2^-15 |
 //! | `fram` | form 4, the transform |
 //! | `grps`, `prov` | as there; every source is a group |
@@ -29,7 +29,8 @@
 //! Work, every K samples: D + H real transforms of L samples, and for each of the L/2 + 1 bins 2^H states, each a division and some 10
 //! multiply-adds for D = 2, a factorisation of D x D for more. Memory: [`SpatialStream::memory_len`].
 //!
-//! Parameters are as they were trained. On two microphones [`FollowingStream`] changes them with sources that move slowly.
+//! Parameters are as they were trained, or on two microphones follow sources that move slowly, where the model says so
+//! ([`SpatialModel::following`]): more work and memory, bounded, and [`FrameStream::reset`](crate::stream::SourceStream::reset) goes back.
 
 mod array;
 mod bin;
@@ -42,6 +43,5 @@ mod tests;
 
 pub use crate::stream::frames::stream_bytes;
 pub use bin::{Bin, Complex, Constants, Found, MOST_MICROPHONES, MOST_SOURCES, MOST_STATES, Posterior};
-pub use follow::{Following, FollowingStream};
 pub use model::{SpatialModel, record_len};
 pub use stream::SpatialStream;

@@ -1,12 +1,14 @@
 //! A spatial model as it lies in flash.
 
 use super::bin::{Bin, Constants, MOST_MICROPHONES, MOST_SOURCES};
+use super::follow::FASTEST;
 use crate::blob::SPATIAL;
 use crate::blob::bytes::u32_at;
 use crate::blob::framed::{Framed, Head, Numbers, frame_accessors, is_of, range};
 use crate::blob::groups::Groups;
 use crate::counts::Count;
 use crate::error::{BlobError, ModelError};
+use crate::features::{FOLLOWING, Features};
 use crate::numeric::slices::{at, copy, span, span_mut};
 
 /// Numbers of a bin, at most.
@@ -33,6 +35,8 @@ pub struct SpatialModel<'a> {
     constants: Constants<f32>,
     /// What integers of factors are multiplied with.
     scale: f32,
+    /// How fast parameters follow sources that move, if they do.
+    following: Option<f32>,
     records: Numbers<'a>,
     groups: Groups<'a>,
 }
@@ -52,16 +56,21 @@ impl<'a> SpatialModel<'a> {
             head.refuse(BlobError::Section { tag: *b"fram" });
         }
         let room = head.section(*b"ROOM");
-        if room.len() != 24 || u32_at(room, 20) != 0 {
+        if room.len() != 24 {
             head.refuse(BlobError::SectionLength { tag: *b"ROOM" });
         }
         let number = |offset| f32::from_bits(u32_at(room, offset));
-        let (microphone, scale) = (u32_at(room, 0) as usize, number(16));
+        let (microphone, scale, rate) = (u32_at(room, 0) as usize, number(16), number(20));
         let constants = Constants { off_level: number(4), context: number(8), floor: number(12), microphone };
         head.within("microphone", 0, microphone as f32, 0.0, (microphones - 1) as f32);
         head.within("off level", 0, constants.off_level, 0.0, 0.5);
         head.within("context", 0, constants.context, 0.0, 4.0);
         head.within("floor", 0, constants.floor, 1e-5, 1.0);
+        head.within("following", 0, rate, 0.0, if microphones == 2 { FASTEST } else { 0.0 });
+        let following = (rate > 0.0).then_some(rate);
+        if following.is_some() && !FOLLOWING {
+            head.refuse(BlobError::Model(ModelError::LeftOut { features: Features::FOLLOWING }));
+        }
         let expected = (framed.length / 2 + 1) * record_len(microphones, sources);
         let records = head.numbers(*b"SPAT", (1, 2), scale, "bins", expected);
         head.checked()?;
@@ -69,7 +78,7 @@ impl<'a> SpatialModel<'a> {
         if groups.len() != sources || (0..sources).any(|source| groups.of(source) != source) {
             return Err(BlobError::Model(ModelError::Unfit { field: "groups" }));
         }
-        let model = Self { microphones, sources, framed, constants, scale, records, groups };
+        let model = Self { microphones, sources, framed, constants, scale, following, records, groups };
         model.check()?;
         Ok(model)
     }
@@ -138,6 +147,20 @@ impl<'a> SpatialModel<'a> {
     pub fn with_microphone(mut self, microphone: usize) -> Option<Self> {
         self.constants.microphone = microphone;
         (microphone < self.microphones).then_some(self)
+    }
+
+    /// How fast parameters follow sources that move: 0 holds them still, and where there is nothing a stream has no memory for it.
+    pub fn following(&self) -> Option<f32> {
+        // Where it is left out, the compiler knows that there is nothing to follow with.
+        self.following.filter(|_| FOLLOWING)
+    }
+
+    /// The same, following at another rate or not at all; nothing for more than two microphones, for rates
+    /// below 0 or above 1/2, and without the feature `following`.
+    pub fn with_following(mut self, following: Option<f32>) -> Option<Self> {
+        self.following = following;
+        let is_possible = |rate| FOLLOWING && self.microphones == 2 && (0.0..=FASTEST).contains(&rate);
+        following.is_none_or(is_possible).then_some(self)
     }
 
     /// Whether parameters are integers of 16 bits.

@@ -29,12 +29,12 @@ use crate::numeric::slices::{set, span, span_mut};
 
 /// A source: its factor, and what it adds to all states.
 #[derive(Clone, Copy)]
-struct Source<T> {
-    a: T,
-    b: Complex<T>,
-    c: T,
+pub(super) struct Source<T> {
+    pub a: T,
+    pub b: Complex<T>,
+    pub c: T,
     /// A_h.
-    adjugate: [Complex<T>; 2],
+    pub adjugate: [Complex<T>; 2],
     /// Q_h / |y|^2.
     quadratic: T,
     /// det R_h and tr R_h.
@@ -42,15 +42,17 @@ struct Source<T> {
     trace: T,
     /// Sum of D_hk over other sources.
     crossed: T,
+    /// n_h.
+    pub diffuse: T,
 }
 
 /// A state.
 #[derive(Clone, Copy)]
-struct State<T> {
+pub(super) struct State<T> {
     /// pi_s e^{...}; then g_s.
-    share: T,
+    pub share: T,
     /// Q_s / |y|^2.
-    quadratic: T,
+    pub quadratic: T,
     /// det C_s.
     determinant: T,
     /// w_s.
@@ -59,10 +61,12 @@ struct State<T> {
 
 /// Of all sources and states; no bin reads what the one before it left here.
 pub(super) struct Table<T> {
-    sources: [Source<T>; MOST_SOURCES],
-    states: [State<T>; MOST_STATES],
+    pub sources: [Source<T>; MOST_SOURCES],
+    pub states: [State<T>; MOST_STATES],
     /// D_hk (1 - eps)^2 for h < k; then M_hk.
-    pairs: [[T; MOST_SOURCES]; MOST_SOURCES],
+    pub pairs: [[T; MOST_SOURCES]; MOST_SOURCES],
+    /// 1 / sum of w; 0 where nothing was inferred.
+    pub normal: T,
 }
 
 impl<T: Real> Source<T> {
@@ -83,6 +87,7 @@ impl<T: Real> Source<T> {
             determinant: a * a * c_square,
             trace: a * a + square(b) + c_square,
             crossed: T::ZERO,
+            diffuse: T::ZERO,
         }
     }
 
@@ -110,10 +115,11 @@ impl<T: Real> Table<T> {
             determinant: zero,
             trace: zero,
             crossed: zero,
+            diffuse: zero,
         };
         let state = State { share: T::ZERO, quadratic: T::ZERO, determinant: T::ZERO, weight: T::ZERO };
         let pairs = [[T::ZERO; MOST_SOURCES]; MOST_SOURCES];
-        Self { sources: [source; MOST_SOURCES], states: [state; MOST_STATES], pairs }
+        Self { sources: [source; MOST_SOURCES], states: [state; MOST_STATES], pairs, normal: T::ZERO }
     };
 
     /// g_s, Q_s, det C_s and w_s of all states; returns the sums of w and of g.
@@ -228,13 +234,14 @@ pub(super) fn infer<T: Real>(
     let (total, all) = table.fill(bin, constants, prior, y);
     let (eps, count) = (constants.off_level, prior.sources.min(MOST_SOURCES));
     let (on, mut single) = (T::ONE - eps, [T::ZERO; MOST_SOURCES]);
-    let Table { sources, states, pairs } = table;
+    let Table { sources, states, pairs, normal: kept } = table;
     let states = span(states, 0, 1 << count);
     let (normal, least) = (T::ONE / total, eps * eps * all);
     // Where there is no weight, or an infinite one.
     if !(total > T::ZERO && normal > T::ZERO) {
         return false;
     }
+    *kept = normal;
     for h in 0..count {
         let (weight, share) = sum(states, 1 << h);
         (activities[h], single[h]) = (weight * normal, share);
@@ -248,6 +255,7 @@ pub(super) fn infer<T: Real>(
     let silent = states.first().map_or(T::ZERO, |state| state.share);
     for h in 0..count {
         let n = constants.floor * (eps * (all - silent) + on * single[h]) + eps * silent;
+        sources[h].diffuse = n;
         let mut v = [[n * y[0][0], n * y[0][1]], [n * y[1][0], n * y[1][1]]];
         for (source, &weight) in sources.iter().zip(&pairs[h]).take(count) {
             let [[p, q], [r, t]] = source.adjugate;

@@ -1,6 +1,7 @@
 //! Samples of all microphones in, one signal for each source out.
 
 use super::bin::{Bin, Complex, Found, MOST_MICROPHONES, MOST_SOURCES};
+use super::follow::{self, Moving};
 use super::model::{LONGEST_RECORD, SpatialModel};
 use crate::blob::groups::Groups;
 use crate::numeric::slices::{copy, row, set, span};
@@ -10,7 +11,7 @@ use crate::stream::rings::Extent;
 use crate::stream::stft::Stft;
 
 /// One stream of samples of spaced microphones, and the signals of its sources. After [`FrameStream::reset`] sources are expected as often
-/// as they were on in training.
+/// as they were on in training, and where they were then.
 pub type SpatialStream<'m> = FrameStream<'m, SpatialModel<'m>>;
 
 /// Memory of a stream of a room.
@@ -20,6 +21,8 @@ pub struct Work<'m> {
     spectra: &'m mut [Complex<f32>],
     /// Activities of the frame before, those of all sources bin by bin. (H (L/2 + 1))
     activities: &'m mut [f32],
+    /// Parameters that follow, if they do.
+    pub(super) moved: follow::Memory<'m>,
 }
 
 impl SpatialModel<'_> {
@@ -48,13 +51,17 @@ impl<'m> FrameModel<'m> for SpatialModel<'m> {
 
     fn work_len(&self) -> usize {
         let [spectra, activities] = self.lens();
-        spectra + activities
+        spectra + activities + follow::memory_len(self)
     }
 
     fn work(&self, memory: &'m mut [f32]) -> Option<Work<'m>> {
         let [spectra, activities] = self.lens();
         let mut pieces = Pieces(memory);
-        Some(Work { spectra: pieces.take(spectra)?.as_chunks_mut().0, activities: pieces.take(activities)? })
+        Some(Work {
+            spectra: pieces.take(spectra)?.as_chunks_mut().0,
+            activities: pieces.take(activities)?,
+            moved: follow::Memory::cut(self, &mut pieces)?,
+        })
     }
 
     fn prepare(&self, _: &mut Work<'m>) {}
@@ -64,6 +71,7 @@ impl<'m> FrameModel<'m> for SpatialModel<'m> {
         for (index, activities) in work.activities.chunks_exact_mut(self.sources().max(1)).enumerate() {
             copy(activities, self.bin(index, &mut buffer).activity);
         }
+        work.moved.reset(self);
     }
 
     fn infer(
@@ -74,77 +82,40 @@ impl<'m> FrameModel<'m> for SpatialModel<'m> {
         output: &mut [f32],
         oldest: usize,
     ) -> bool {
-        run(self, &mut Trained, work, stft, input, output, oldest)
+        let (length, bins) = (self.length().max(1), self.bins().max(1));
+        let spectra = work.spectra.chunks_exact_mut(bins);
+        for (ring, spectrum) in input.chunks_exact(length).zip(spectra) {
+            stft.forward(ring, oldest, spectrum);
+        }
+        let mut moving = Moving::new(self, &mut work.moved);
+        let is_whole = infer_bins(self, moving.as_mut(), work.spectra, work.activities);
+        if let Some(moving) = moving {
+            moving.turn();
+        }
+        let spectra = work.spectra.chunks_exact_mut(bins);
+        for (ring, spectrum) in output.chunks_exact_mut(length).zip(spectra) {
+            stft.inverse(spectrum, self.hop(), ring, oldest);
+        }
+        is_whole
     }
 }
 
-/// Where the parameters of a bin come from, and what becomes of them.
-pub(super) trait Parameters {
-    /// Those of a bin.
-    fn bin<'b>(
-        &'b self,
-        model: &SpatialModel<'_>,
-        index: usize,
-        buffer: &'b mut [f32; LONGEST_RECORD],
-    ) -> Bin<'b, f32>;
-
-    /// After the bin is inferred from y and the context.
-    fn heard(
-        &mut self,
-        model: &SpatialModel<'_>,
-        index: usize,
-        y: &[Complex<f32>],
-        expected: &[f32; MOST_SOURCES],
-    );
-}
-
-/// As trained.
-struct Trained;
-
-impl Parameters for Trained {
-    #[inline(always)]
-    fn bin<'b>(
-        &'b self,
-        model: &SpatialModel<'_>,
-        index: usize,
-        buffer: &'b mut [f32; LONGEST_RECORD],
-    ) -> Bin<'b, f32> {
-        model.bin(index, buffer)
+impl<'m> FrameStream<'m, SpatialModel<'m>> {
+    /// Follows sources that move at another rate from the next frame on, 0 to 1/2; 0 holds parameters as they are. False for other rates
+    /// and for models that do not follow ([`SpatialModel::following`]), which changes nothing.
+    pub fn follow(&mut self, rate: f32) -> bool {
+        let model = &mut self.work.model;
+        let changed = model.following().and_then(|_| model.with_following(Some(rate)));
+        *model = changed.unwrap_or(*model);
+        changed.is_some()
     }
-
-    #[inline(always)]
-    fn heard(&mut self, _: &SpatialModel<'_>, _: usize, _: &[Complex<f32>], _: &[f32; MOST_SOURCES]) {}
-}
-
-/// A frame: its spectra, all bins, and the sources.
-#[inline(always)]
-pub(super) fn run(
-    model: &SpatialModel<'_>,
-    parameters: &mut impl Parameters,
-    work: &mut Work<'_>,
-    stft: Stft<'_>,
-    input: &[f32],
-    output: &mut [f32],
-    oldest: usize,
-) -> bool {
-    let (length, bins) = (model.length().max(1), model.bins().max(1));
-    let spectra = work.spectra.chunks_exact_mut(bins);
-    for (ring, spectrum) in input.chunks_exact(length).zip(spectra) {
-        stft.forward(ring, oldest, spectrum);
-    }
-    let is_whole = infer_bins(model, parameters, work.spectra, work.activities);
-    let spectra = work.spectra.chunks_exact_mut(bins);
-    for (ring, spectrum) in output.chunks_exact_mut(length).zip(spectra) {
-        stft.inverse(spectrum, model.hop(), ring, oldest);
-    }
-    is_whole
 }
 
 /// All bins, in order. abar_h is the mean over three bins of the frame before; those at the ends count twice.
 #[inline(never)]
 fn infer_bins(
     model: &SpatialModel<'_>,
-    source: &mut impl Parameters,
+    mut moving: Option<&mut Moving<'_, '_>>,
     spectra: &mut [Complex<f32>],
     activities: &mut [f32],
 ) -> bool {
@@ -169,8 +140,14 @@ fn infer_bins(
             *y = row(spectra, channel * bins + index);
         }
         let y = span(&y, 0, model.microphones());
-        is_whole &= source.bin(model, index, &mut buffer).infer(&constants, y, &expected, &mut found);
-        source.heard(model, index, y, &expected);
+        let mut bin = model.bin(index, &mut buffer);
+        if let Some(moving) = &moving {
+            bin = Bin { factors: moving.factors(index), ..bin };
+        }
+        is_whole &= bin.infer(&constants, y, &expected, &mut found);
+        if let Some(moving) = &mut moving {
+            moving.heard(index, &constants, y, &found);
+        }
         copy(here, &found.activities);
         rest = above;
         for (h, image) in found.images.iter().enumerate().take(sources) {

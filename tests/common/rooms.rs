@@ -18,6 +18,8 @@ pub struct Room<'a> {
     pub is_integer: bool,
     /// The one that is put out.
     pub microphone: u32,
+    /// How fast parameters follow, 0 for never.
+    pub following: f32,
 }
 
 /// Share of a source's energy that comes from everywhere.
@@ -51,7 +53,7 @@ impl Room<'_> {
             2f32.to_bits(),
             1e-4f32.to_bits(),
             (scale as f32).to_bits(),
-            0,
+            self.following.to_bits(),
         ];
         let form = Form::Fourier { length: self.length, hop: self.hop };
         let sections = [
@@ -63,10 +65,12 @@ impl Room<'_> {
         assemble([SPATIAL, u8::from(self.is_integer)], [d as u32, h as u32], &sections)
     }
 
-    /// What the microphones hear: noise of the sources in turn, two at a time, faint and loud, and a silence.
+    /// What the microphones hear: noise of the sources in turn, two at a time, faint and loud, and a silence. Where parameters follow, all have
+    /// moved by a third of a sample.
     pub fn recording(&self, samples: usize, seed: u64) -> Vec<f32> {
         let mut rng = Rng::new(seed);
         let h = self.delays.len();
+        let moved = if self.following > 0.0 { 1.0 / 3.0 } else { 0.0 };
         let mut recording = vec![0.0f64; samples * self.microphones];
         for (source, delay) in self.delays.iter().enumerate() {
             for t in 0..samples {
@@ -74,7 +78,7 @@ impl Room<'_> {
                 let is_on = stage % h == source || stage % 4 == 3 && (stage + 1) % h == source;
                 let loud = [0.1, 0.3, 0.01, 0.8, 0.0][stage % 5];
                 for m in 0..self.microphones {
-                    let late = t as f64 + 4.0 + m as f64 * delay;
+                    let late = t as f64 + 4.0 + m as f64 * (delay + moved);
                     let (at, part) = (late.floor() as usize, late.fract());
                     for (at, part) in [(at, 1.0 - part), (at + 1, part)] {
                         if let Some(y) = recording.get_mut(at * self.microphones + m).filter(|_| is_on) {

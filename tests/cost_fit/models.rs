@@ -13,7 +13,7 @@
 //! | transform64, windows4 | a stream: bins, or hop |
 //! | gibbs-2x10x1x0 | chains, sweeps, latents chosen at random, whether chains start at random |
 //!
-//! Spatial streams are called room, microphones x sources x length x hop of a frame, and i16 where parameters are integers; streams of one
+//! Spatial streams are called room, microphones x sources x length x hop of a frame, i16 where parameters are integers, and follows where they follow; streams of one
 //! channel are called channel, bands x length x hop x latents of each source, and i8 where spectra are integers.
 
 use spikelet::frame::{Form, Frame};
@@ -110,13 +110,14 @@ fn streamed(input: Input, samples: Vec<f32>, bytes: Vec<u8>) -> Made {
 }
 
 /// A spatial stream of a name.
-fn made_room(shape: &str, is_integer: bool) -> Made {
+fn made_room(shape: &str, is_integer: bool, follows: bool) -> Made {
     let numbers: Vec<usize> = shape.split('x').map(|number| number.parse().unwrap()).collect();
     let [microphones, sources, length, hop]: [usize; 4] = numbers.try_into().unwrap();
     let delays = [0.8, -0.6, 0.1, -1.3];
     let (length, hop) = (length as u32, hop as u32);
     let delays = &delays[..sources];
-    let room_of = Room { microphones, delays, length, hop, rate: 8000, is_integer, microphone: 0 };
+    let following = if follows { 0.15 } else { 0.0 };
+    let room_of = Room { microphones, delays, length, hop, rate: 8000, is_integer, microphone: 0, following };
     streamed(Input::Room, room_of.recording(HOPS * hop as usize, 7), room_of.bytes())
 }
 
@@ -161,7 +162,7 @@ pub fn made(name: &str) -> Made {
         return known(name);
     }
     if words[0] == "room" {
-        return made_room(words[1], has("i16"));
+        return made_room(words[1], has("i16"), has("follows"));
     }
     if words[0] == "channel" {
         return made_channel(words[1], has("i8"));

@@ -11,8 +11,10 @@ models=(d4h6 d16h32 d64h256 bsc-d16h32 mca-d16h32 gsc-gibbs bsc-gibbs ssmca-gibb
 alone=i16-d64h256
 models+=("$alone")
 stream=stream-d2h6
-# Models that only run as streams: sources in a room and in one channel. The smallest core has no room for the first three.
-signals=(room-d2h2 room-d2h3 channel-d96h192 room-d2h4 room-d3h3 channel-d8h12 channel-d12h14)
+# Models that only run as streams: sources in a room and in one channel. The smallest core has no room for the large ones.
+large=(room-d2h2 room-d2h3 room-follows-d2h3 channel-d96h192)
+small=(room-d2h4 room-d3h3 room-follows-d2h2 channel-d8h12 channel-d12h14)
+signals=("${large[@]}" "${small[@]}")
 
 # core, machine, triple, -icount shift (src/timer.rs says why)
 cores=(

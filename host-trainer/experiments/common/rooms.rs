@@ -4,7 +4,6 @@ use super::recordings::Recording;
 use super::seed;
 use spikelet::SpatialModel;
 use spikelet::rng::Rng;
-use spikelet::spatial::Following;
 use spikelet_trainer::data::{Points, write_wav};
 use spikelet_trainer::metrics::{MAX_DB, si_sdr_db};
 use spikelet_trainer::spatial::simulate::{Heard, Shoebox, Walk};
@@ -133,10 +132,10 @@ impl Case {
 
     /// The same with parameters that follow at a rate.
     pub fn followed(&self, model: &Model, rate: f32) -> Result<Vec<Vec<f64>>> {
-        let following = Following::new(model.room()?, rate);
+        let following = model.room()?.with_following(Some(rate));
         let following = following
             .ok_or_else(|| Error::input("not followed", "the rate", "give 0 to 0.5 on two microphones"))?;
-        wide(streaming::separate_moving(following, &self.mixture, |_| {}))
+        wide(streaming::separate_room(following, &self.mixture, |_| {}))
     }
 }
 

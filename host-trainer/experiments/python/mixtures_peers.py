@@ -117,9 +117,9 @@ def likelihoods(program, quick):
 
 def times(program, quick):
     points, dims, iterations = (20000, 16, 20) if not quick else (1000, 4, 3)
-    sizes = [64, 256, 1024] if not quick else [8, 16]
+    sizes = [16, 64, 256, 1024] if not quick else [8, 16]
     print(f"\nN = {points}, D = {dims}, {iterations} iterations, variances of their own: CPU microseconds per point and iteration")
-    print("(the difference between runs of this many iterations and of one); in brackets ln p per point of the points learned from\n")
+    print("(the difference between runs of this many iterations and of one); in brackets ln p per point of the points learned from, and the CPU seconds of the whole run\n")
     row("C", "scikit-learn", "spikelet, all", "f32", "C' = 8 of C, f32")
     row(*["---"] * 5)
     for count in sizes:
@@ -135,12 +135,12 @@ def times(program, quick):
 
         per = lambda long, short: 1e6 * (long - short) / (points * (iterations - 1))
         (mixture, long), (_, short) = peer(iterations), peer(1)
-        cells.append(f"{per(long, short):.2f} ({mixture.score(seen):.3f})")
+        cells.append(f"{per(long, short):.2f} ({mixture.score(seen):.3f}, {long:.1f} s)")
         few = ["--selected", "8", "--no-singletons"]
         for flags in [[], ["--precision", "f32"], ["--precision", "f32", *few]]:
             run = lambda limit: spikelet(program, seen, "diag", count, 1, "--restarts", "1", "--tolerance", "0", "--iterations", str(limit), *flags)
             (own, long), (_, short) = run(iterations), run(1)
-            cells.append(f"{per(long, short):.2f} ({score(own, seen, 'diag'):.3f})")
+            cells.append(f"{per(long, short):.2f} ({score(own, seen, 'diag'):.3f}, {long:.1f} s)")
         row(count, *cells)
 
 

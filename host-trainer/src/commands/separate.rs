@@ -7,6 +7,7 @@ use super::output::{Folder, counted, print, refuse_overwriting, warn};
 use super::streaming::{self, Separated};
 use crate::data::{Points, Source, WavForm, check_wav, wav};
 use crate::metrics::{MAX_DB, assign, si_sdr_db};
+use crate::spatial::FOLLOWING;
 use crate::{Error, Result};
 use earlier::Earlier;
 use spikelet::groups::Groups;
@@ -43,6 +44,9 @@ pub(super) struct Separate {
     /// By how many dB other sources are reduced, at most, with models of spectra [default: all that is found of them]
     #[arg(long, value_name = "DB", value_parser = decibels)]
     reduction: Option<f32>,
+    /// Follow sources that move slowly, with models of two microphones in a room, as `train --follow` does; how fast, 0 to 0.5 [default: 0.15]
+    #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, value_parser = following)]
+    follow: Option<Option<f32>>,
     /// The true sources, every channel of every file one, to print how close the result comes
     #[arg(long, value_name = "WAV", num_args = 1..)]
     reference: Vec<PathBuf>,
@@ -56,6 +60,7 @@ impl Separate {
             let advice = "leave it out, or use a model of --transform spectrum";
             return Err(Error::input("this model has no masks", "--reduction", advice));
         }
+        let model = self.following(model)?;
         let truths = truths(&self.reference)?;
         self.check(&truths)?;
         let separated = streaming::separate(model, &self.model, &self.mixture, self.reduction)?;
@@ -89,6 +94,24 @@ impl Separate {
         print(&text)
     }
 
+    /// The model with what `--follow` asks for.
+    fn following<'a>(&self, model: Separator<'a>) -> Result<Separator<'a>> {
+        let Some(rate) = self.follow else { return Ok(model) };
+        let rate = rate.unwrap_or(FOLLOWING);
+        let room = match model {
+            Separator::Room(room) => room.with_following(Some(rate)),
+            _ => None,
+        };
+        room.map(Separator::Room).ok_or_else(|| {
+            let what = "only sources of a room on two microphones are followed";
+            Error::input(
+                what,
+                "--follow",
+                "leave it out, or use a model of `train --model spatial` of two channels",
+            )
+        })
+    }
+
     /// Refuses sources that are not of this mixture, before the long work.
     fn check(&self, truths: &[Truth]) -> Result<()> {
         if truths.is_empty() {
@@ -118,6 +141,12 @@ impl Separate {
 pub(super) fn decibels(text: &str) -> Result<f32, String> {
     let number = text.parse().ok().filter(|db| (0.0..=100.0).contains(db));
     number.ok_or_else(|| "give a number of dB from 0 to 100".into())
+}
+
+/// A rate of `--follow`.
+pub(super) fn following(text: &str) -> Result<f32, String> {
+    let number = text.parse().ok().filter(|rate| (0.0..=0.5).contains(rate));
+    number.ok_or_else(|| "give a number from 0 to 0.5, or --follow alone".into())
 }
 
 /// A source as it really was.

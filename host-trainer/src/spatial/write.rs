@@ -14,6 +14,8 @@ pub struct Room {
     pub sources: usize,
     /// What all bins share.
     pub constants: Constants<f32>,
+    /// How fast parameters follow sources that move, 0 for never.
+    pub following: f32,
     /// The transform.
     pub frame: Frame,
     /// The record of every bin, one after the other.
@@ -31,8 +33,8 @@ impl Room {
         let len = record_len(microphones, sources);
         let mut records = vec![0.0; model.bins() * len];
         records.chunks_exact_mut(len).enumerate().for_each(|(bin, record)| model.record(bin, record));
-        let provenance = model.provenance().to_owned();
-        Self { microphones, sources, constants: model.constants(), frame, records, provenance }
+        let (following, provenance) = (model.following().unwrap_or(0.0), model.provenance().to_owned());
+        Self { microphones, sources, constants: model.constants(), following, frame, records, provenance }
     }
 
     /// As a blob of floats.
@@ -61,7 +63,7 @@ impl Room {
     fn blob(&self, encoding: u8, scale: f32, records: Vec<u8>) -> Vec<u8> {
         let Constants { off_level, context, floor, microphone } = self.constants;
         let [eps, beta, delta, scale] = [off_level, context, floor, scale].map(f32::to_bits);
-        let words = [microphone as u32, eps, beta, delta, scale, 0];
+        let words = [microphone as u32, eps, beta, delta, scale, self.following.to_bits()];
         let sections: [(&[u8; 4], Vec<u8>); 4] = [
             (b"ROOM", words.iter().flat_map(|word| word.to_le_bytes()).collect()),
             (b"SPAT", records),

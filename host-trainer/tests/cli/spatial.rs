@@ -6,7 +6,7 @@ use serde_json::Value;
 use spikelet::rng::Rng;
 use spikelet_trainer::data::{Points, write_wav};
 use spikelet_trainer::metrics::si_sdr_db;
-use spikelet_trainer::spatial::simulate::Shoebox;
+use spikelet_trainer::spatial::simulate::{Shoebox, Walk};
 use std::fs;
 
 const RATE: u32 = 8000;
@@ -126,12 +126,67 @@ fn from_a_recording_to_its_sources() {
     }
 }
 
+/// One source walks 45 degrees after the 4 s that a model is learned from: where the model follows, sources stay apart.
+#[test]
+fn sources_that_walk_are_followed() {
+    let mut rng = Rng::new(7);
+    let at = |seconds: usize| seconds * RATE as usize;
+    let (stands, arrives, end) = (at(4), at(12), at(15));
+    let sounds = [sound(&mut rng, 0.7, end), sound(&mut rng, -0.3, end)];
+    let room = Shoebox::random(2, 2, 0.06, 0.1, &mut rng);
+    let walk = Walk { source: 0, degrees: 45.0, start: 4.0, seconds: 8.0 };
+    let heard = room.record_walk(&[&sounds[0], &sounds[1]], Some(walk), RATE, &mut rng);
+    let desk = Desk::new();
+    write_wav(desk.path("stands.wav"), RATE, 2, &heard.mixture[..2 * stands]).unwrap();
+    write_wav(desk.path("walks.wav"), RATE, 2, &heard.mixture).unwrap();
+    let train = "train --model spatial --latents 2 --frame 512 stands.wav";
+    desk.good(&format!("{train} --out stays.spk"));
+    desk.good(&format!("{train} --follow --out follows.spk"));
+
+    let parts = |line: &str, folder: &str| -> Vec<Vec<f64>> {
+        desk.good(&format!("separate {line} walks.wav --out-dir {folder}"));
+        let read = |name| Points::read(desk.path(folder).join(name)).unwrap().values;
+        ["source_0.wav", "source_1.wav"].map(read).into()
+    };
+    let stays = parts("stays.spk", "stays");
+    let follows = parts("follows.spk", "follows");
+    assert!(parts("stays.spk --follow", "asked") == follows, "the model or the flag: the same stream");
+    assert!(parts("follows.spk --follow=0", "held") == stays, "a rate of 0 holds parameters still");
+    let after = |parts: &[Vec<f64>]| {
+        let image = |image: &Vec<f64>| {
+            let of = |part: &Vec<f64>| si_sdr_db(&part[arrives..], &image[arrives..]);
+            parts.iter().filter_map(of).fold(f64::MIN, f64::max)
+        };
+        heard.images.iter().map(image).sum::<f64>() / 2.0
+    };
+    let [lost, kept] = [&stays, &follows].map(|parts| after(parts));
+    assert!(kept > lost + 2.0, "{kept} dB by a model that follows, {lost} dB by one that does not");
+
+    let facts = |name: &str| -> Value {
+        serde_json::from_str(&desk.good(&format!("inspect {name} --json"))).unwrap()
+    };
+    desk.good("quantize follows.spk --encoding i16 --out small.spk");
+    for name in ["follows.spk", "small.spk"] {
+        let facts = facts(name);
+        assert!((facts["following"].as_f64().unwrap() - 0.15).abs() < 1e-6, "{name}");
+        assert_eq!(facts["features"][0], "following");
+    }
+    assert!(facts("stays.spk")["following"].is_null());
+    assert!(facts("follows.spk")["stream_bytes"].as_u64() > facts("stays.spk")["stream_bytes"].as_u64());
+    assert!(desk.good("inspect follows.spk").contains("at a rate of 0.15"));
+    desk.refused(&format!("{train} --follow=0.6 --out x.spk"), "give a number from 0 to 0.5");
+    desk.refused("separate stays.spk walks.wav --follow=x --out-dir x", "give a number from 0 to 0.5");
+    desk.refused("train --model gsc --latents 2 --follow stands.wav --out x.spk", "--follow");
+}
+
 #[test]
 fn threads_and_checkpoints_give_the_same_bits() {
     let (desk, _) = desk(3, 2.0);
     let line = format!("train --model spatial --latents 2 {SHORT} --spacing 6 mix.wav");
     desk.good(&format!("{line} --threads 1 --out one.spk"));
     desk.good(&format!("{line} --threads 3 --out three.spk"));
+    desk.refused(&format!("{line} --follow --out x.spk"), "on 3 microphones no source is followed");
+    desk.refused("separate one.spk mix.wav --follow --out-dir x", "on two microphones are followed");
     let model = |name: &str| fs::read(desk.path(name)).unwrap();
     assert!(model("one.spk") == model("three.spk"));
     let less = line.replace("--iterations 6", "--iterations 3");

@@ -24,7 +24,7 @@ const MAX_GROUPS: usize = 16;
 const ERR_BLOB_STREAM: i32 = -29;
 
 /// Room for a state, aligned as `SPK_STATE_ALIGN` says. The smallest core has none for rooms of full size.
-const MEMORY_LEN: usize = if cfg!(timer = "nrf51") { 1152 } else { 5632 };
+const MEMORY_LEN: usize = if cfg!(timer = "nrf51") { 1152 } else { 8704 };
 static mut MEMORY: [u64; MEMORY_LEN] = [0; MEMORY_LEN];
 
 // From include/spikelet.h. The estimate is not read here, room for it is enough.

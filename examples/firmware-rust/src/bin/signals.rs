@@ -24,6 +24,7 @@ macro_rules! file {
 
 static FOUR: Aligned<{ file!("room-d2h4.spk").len() }> = Aligned::new(file!("room-d2h4.spk"));
 static THREE: Aligned<{ file!("room-d3h3.spk").len() }> = Aligned::new(file!("room-d3h3.spk"));
+static FOLLOWS: Aligned<{ file!("room-follows-d2h2.spk").len() }> = Aligned::new(file!("room-follows-d2h2.spk"));
 static FLOATS: Aligned<{ file!("channel-d8h12.spk").len() }> = Aligned::new(file!("channel-d8h12.spk"));
 static BYTES: Aligned<{ file!("channel-d12h14.spk").len() }> = Aligned::new(file!("channel-d12h14.spk"));
 
@@ -35,6 +36,7 @@ fn main() -> ! {
     for (name, blob, recording) in [
         (c"room-d2h4", FOUR.bytes(), &file!("room-d2h4.f32")[..]),
         (c"room-d3h3", THREE.bytes(), &file!("room-d3h3.f32")[..]),
+        (c"room-follows-d2h2", FOLLOWS.bytes(), &file!("room-follows-d2h2.f32")[..]),
         (c"channel-d8h12", FLOATS.bytes(), &file!("channel-d8h12.f32")[..]),
         (c"channel-d12h14", BYTES.bytes(), &file!("channel-d12h14.f32")[..]),
     ] {

@@ -45,6 +45,7 @@ impl Choice {
                 floor: settings.floor as f32,
                 microphone: 0,
             },
+            following: 0.0,
             frame: Frame {
                 form: Form::Fourier { length: self.length as u32, hop: self.length as u32 / 4 },
                 rate: self.rate,

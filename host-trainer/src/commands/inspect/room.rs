@@ -29,11 +29,17 @@ struct Facts<'a> {
     latency: usize,
     hop: usize,
     microphone: usize,
+    /// How fast parameters follow sources that move.
+    following: Option<f32>,
     version: u16,
     groups: Vec<&'a str>,
     rate: Option<u32>,
     frame: String,
     provenance: &'a str,
+}
+
+fn moved(rate: f32) -> String {
+    format!("sources that move slowly, at a rate of {rate}")
 }
 
 /// Prints it.
@@ -48,12 +54,13 @@ pub(super) fn show(model: &SpatialModel<'_>, cores: Cores, path: &Path, as_json:
         blob_bytes: model.byte_len(),
         arena_bytes: stream_bytes(model),
         stream_bytes: stream_bytes(model),
-        features: ["spatial"],
+        features: [if model.following().is_some() { "following" } else { "spatial" }],
         cores: cores.on_core,
         load: cores.load,
         latency: model.length() - 1,
         hop: model.hop(),
         microphone: model.constants().microphone,
+        following: model.following(),
         version: VERSION,
         groups: names::groups(&model.groups()),
         rate: Some(model.rate()).filter(|&rate| rate > 0),
@@ -74,6 +81,7 @@ pub(super) fn show(model: &SpatialModel<'_>, cores: Cores, path: &Path, as_json:
         ("model", format!("spatial {}", path.display())),
         ("microphones D", facts.dims.to_string()),
         ("sources H", format!("{}, as microphone {} hears them", facts.latents, facts.microphone + 1)),
+        ("follows", facts.following.map_or("nothing: sources stay where they are".into(), moved)),
         ("states per bin", facts.states.to_string()),
         ("encoding", format!("{}, inferred in floats", facts.encoding)),
         ("flash", format!("{} bytes", facts.blob_bytes)),

@@ -36,7 +36,7 @@ impl From<&SpatialModel<'_>> for Signals {
                 counted(microphones, "microphone")
             ),
             types: ["SpatialModel", "SpatialStream"],
-            feature: "spatial",
+            feature: if model.following().is_some() { "following" } else { "spatial" },
             channels: microphones,
             sources,
             length: model.length(),

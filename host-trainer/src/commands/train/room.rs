@@ -57,6 +57,10 @@ impl Train {
             let advice = format!("choose 1 to {}", mixture.microphones);
             return Err(Error::input(what, "--microphone", advice));
         }
+        if self.spatial.following() > 0.0 && mixture.microphones != 2 {
+            let what = format!("on {} microphones no source is followed", mixture.microphones);
+            return Err(Error::input(what, "--follow", "leave it out, or keep two channels"));
+        }
         let mut warnings = mixture.check(&self.data[0], settings.length)?;
         let spectra = Spectra::new(&mixture.samples, mixture.microphones, settings.length, settings.hop);
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
@@ -137,9 +141,12 @@ impl Train {
             training.rate,
             settings.seed,
         );
-        let blob = training.room(&provenance).floats();
+        let mut room = training.room(&provenance);
+        room.following = self.spatial.following();
+        let blob = room.floats();
         let mut described = serde_json::to_value(settings).unwrap_or_default();
         described["model"] = json!("spatial");
+        described["following"] = json!(room.following);
         let history: Vec<_> = training
             .history
             .iter()

@@ -1,7 +1,9 @@
 //! `--model spatial`: its flags, and which of the others it has no use for.
 
 use super::Plan;
+use crate::commands::separate::following;
 use crate::parameters::ModelKind;
+use crate::spatial::FOLLOWING;
 use crate::{Error, Result};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -87,18 +89,27 @@ pub(in super::super) struct SpatialFlags {
     /// Microphone at which sources are put out, counted from 1, for --model spatial [default: 1]
     #[arg(long, value_name = "NUMBER")]
     pub microphone: Option<usize>,
+    /// Let the model follow sources that move slowly, for --model spatial on two microphones; how fast, 0 to 0.5 [default: 0.15]
+    #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, value_parser = following)]
+    pub follow: Option<Option<f32>>,
 }
 
 impl SpatialFlags {
     /// Refuses them for other models.
     pub fn refuse(&self) -> Result<()> {
-        let flag = match (self.spacing, self.microphone) {
-            (Some(_), _) => "--spacing",
-            (_, Some(_)) => "--microphone",
+        let flag = match (self.spacing, self.microphone, self.follow) {
+            (Some(_), ..) => "--spacing",
+            (_, Some(_), _) => "--microphone",
+            (.., Some(_)) => "--follow",
             _ => return Ok(()),
         };
         let what = "only spatial models know where microphones are";
         Err(Error::input(what, flag, "leave it out, or use --model spatial"))
+    }
+
+    /// How fast parameters follow, 0 for never.
+    pub fn following(&self) -> f32 {
+        self.follow.map_or(0.0, |rate| rate.unwrap_or(FOLLOWING))
     }
 
     /// Centimetres, 0.2 to 200.

@@ -224,16 +224,9 @@ impl Clusters {
     }
 }
 
-/// Sums kept apart, so that a processor can add several at once.
-const SUMS: usize = 4;
-
 /// |a - b|^2.
 pub(super) fn apart(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; SUMS];
-    for (a, b) in a.chunks(SUMS).zip(b.chunks(SUMS)) {
-        sums.iter_mut().zip(a).zip(b).for_each(|((sum, a), b)| *sum += (a - b) * (a - b));
-    }
-    sums.iter().sum()
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }
 
 #[cfg(test)]
