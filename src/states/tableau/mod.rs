@@ -19,9 +19,9 @@
 //! **Digits.** The slab's own part is kept apart: off its diagonal S is as above, on it a [`Candidate`] has G's Schur complement g
 //! (S_ii = g + K) of a latent that is off, and of one that is on both Lambda (S_ii = -Lambda) and 1/K - Lambda. None of them
 //! is ever negative, however rounding goes, and neither narrow nor wide slabs lose digits. Likewise t is kept without K mu, or less
-//! mu. What D latents leave of others, or one of a parallel column, is rounding errors; where K is no more than these, such latents stay
-//! off ([`Tableau::may_flip`]). Loud samples need one refinement ([`Tableau::refine`]): the residual y - W kappa, in double-word arithmetic where the sample is
-//! very loud, projected again.
+//! mu. Where latents that are on explain all of another one (D of them, or a parallel column), its g is nothing but rounding errors;
+//! if K is no more than these it stays off ([`Tableau::may_flip`]). Loud samples need one refinement ([`Tableau::refine`]): the
+//! residual y - W kappa, in double-word arithmetic where the sample is very loud, projected again.
 //!
 //! **Other kinds.** Without a slab S stays G, and t is r, which a flip moves by a column of G. Maximal causes have the two
 //! largest causes of every dimension instead: D operations a neighbour.
