@@ -22,25 +22,12 @@ use integer::{pack, sample_words, sum_of_one};
 
 /// u = Sigma^-1 y into `weighted`; returns the energy y^T Sigma^-1 y.
 pub(crate) fn weigh<T: Real>(noise: &Noise<'_, T>, sample: &[T], weighted: &mut [T]) -> T {
-    Count::Weighed.add(sample.len());
-    match *noise {
-        Noise::Shared(precision) => {
-            for (u, &y) in weighted.iter_mut().zip(sample) {
-                *u = y * precision;
-            }
-            dot(sample, weighted)
-        }
-        Noise::Diagonal(precisions) => {
-            for ((u, &y), &precision) in weighted.iter_mut().zip(sample).zip(precisions) {
-                *u = y * precision;
-            }
-            dot(sample, weighted)
-        }
-        Noise::Full(factor) => whiten_twice(factor, sample, weighted),
-    }
+    copy(weighted, sample);
+    weigh_in_place(noise, weighted)
 }
 
-/// [`weigh`] of what is in `weighted` already.
+/// [`weigh`] of what is in `weighted` already. With F the inverse Cholesky factor of full noise, Sigma^-1 y = F^T (F y) and the energy is
+/// |F y|^2, which cannot come out negative.
 pub(crate) fn weigh_in_place<T: Real>(noise: &Noise<'_, T>, weighted: &mut [T]) -> T {
     Count::Weighed.add(weighted.len());
     let mut energy = T::ZERO;
@@ -68,15 +55,6 @@ pub(crate) fn weigh_in_place<T: Real>(noise: &Noise<'_, T>, weighted: &mut [T]) 
         }
     }
     energy
-}
-
-/// With F the inverse Cholesky factor, Sigma^-1 y = F^T (F y) and the energy is |F y|^2, which
-/// cannot come out negative.
-fn whiten_twice<T: Real>(factor: &[T], sample: &[T], weighted: &mut [T]) -> T {
-    for (i, w) in weighted.iter_mut().enumerate() {
-        *w = dot(lower_row(factor, i), sample);
-    }
-    unwhiten(factor, weighted)
 }
 
 /// F y to F^T F y, in place; returns |F y|^2.
