@@ -51,7 +51,7 @@ pub fn predict(core: Core, model: &SpatialModel<'_>) -> Result<Option<Prediction
         worst: (1.0 + ALLOWED) * hop,
         streamed: None,
         worst_block: None,
-        text_bytes: bytes("text:spatial") as u32,
+        text_bytes: bytes(if model.following().is_some() { "text:following" } else { "text:spatial" }) as u32,
         arena_bytes: stream_bytes(model),
         stack_bytes: bytes("stack:spatial") as u32,
         beyond: unknown,

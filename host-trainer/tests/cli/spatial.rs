@@ -313,6 +313,12 @@ fn odd_recordings_give_numbers() {
     {
         let numbers: Vec<f32> = samples.iter().map(|&x| x as f32).collect();
         write_wav(desk.path("odd.wav"), RATE, 2, &numbers).unwrap();
+        if name == "clipped" {
+            desk.good(&format!("train --model spatial --latents 2 {SHORT} odd.wav --out odd.spk"));
+            let told = json(&desk, "odd.json");
+            assert!(told["warnings"].to_string().contains("odd.wav: "), "{}", told["warnings"]);
+            assert!(told["warnings"].to_string().contains("at full scale"), "{}", told["warnings"]);
+        }
         desk.good(&format!("separate room.spk odd.wav --out-dir {name}"));
         let read = |source: &str| Points::read(desk.path(name).join(source)).unwrap().values;
         let (first, second) = (read("source_0.wav"), read("source_1.wav"));

@@ -152,7 +152,7 @@ pub(super) fn check(paths: &[PathBuf], frame: Option<&Frame>, ignore_delays: boo
 }
 
 /// What to say of sound that was too loud for its recorder.
-fn clipped(samples: &[f64]) -> Option<String> {
+pub(super) fn clipped(samples: &[f64]) -> Option<String> {
     // Floats that go beyond full scale were not cut off there.
     if samples.iter().any(|y| y.abs() > BEYOND) {
         return None;

@@ -2,6 +2,7 @@
 
 use super::Train;
 use super::checkpoint::Checkpoint;
+use super::front_end::clipped;
 use super::interrupt;
 use super::outputs::Outputs;
 use crate::cluster::Cluster;
@@ -278,6 +279,8 @@ impl Mixture {
         if seconds < SHORT {
             warnings.push(format!("{seconds:.1} s are little: 8 s or more give better models"));
         }
+        let samples: Vec<f64> = self.samples.iter().map(|&x| f64::from(x)).collect();
+        warnings.extend(clipped(&samples).map(|what| format!("{place}: {what}")));
         Ok(warnings)
     }
 }
