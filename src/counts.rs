@@ -200,6 +200,7 @@ counts! {
     ChannelBands = "channel-bands",
     /// Latents of all filters, successors that are followed.
     ChannelLatents = "channel-latents",
+    ChannelLogarithms = "channel-logarithms",
     ChannelSuccessors = "channel-successors",
     /// Quads of bands of latents compared with a frame, by encoding.
     ChannelFloats = "channel-f32",

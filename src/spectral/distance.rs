@@ -1,9 +1,15 @@
 //! How far a frame is from a latent beside what else is on: sum_d (v_d - max(w_d, b_d))^2 for several backgrounds b at once.
 //!
-//! Spectra stay as they lie in flash: gains are divided out of v and b instead, once for all latents of a group. Quads of bands of v and of the
-//! backgrounds lie side by side, so that one load of w serves all of them. Spectra in bytes are compared in integers, exactly, so that
-//! the order of sums does not matter; Cortex-M's DSP extension takes four bands at a time (`dsp`).
+//! Spectra stay as they lie in flash: gains are divided out of v and b instead, once for all latents of a group. Quads of bands of v and of what
+//! backgrounds leave of it, v - b, lie side by side, so that one load of w serves all of them: v - max(w, b) is the smaller of v - w and v - b.
+//!
+//! Spectra in bytes are compared in integers, exactly, so that the order of sums does not matter; differences are -128 to 127, for others are out
+//! of the question anyway; and a latent that is too far after some bands is not compared in the others. Cortex-M's DSP extension takes four bands at a time (`dsp`).
 
+#[cfg(not(spikelet_dsp))]
+use self::bytes as kernel;
+#[cfg(spikelet_dsp)]
+use super::dsp as kernel;
 use crate::blob::framed::Numbers;
 use crate::counts::Count;
 use crate::numeric::slices::{set, span};
@@ -13,8 +19,10 @@ use crate::numeric::words::{words, words_mut};
 pub(super) const QUAD: usize = 4;
 /// Backgrounds beside each other.
 pub(super) const BACKGROUNDS: usize = 3;
-/// v and its backgrounds.
+/// v, and v - b of its backgrounds.
 const PARTS: usize = 1 + BACKGROUNDS;
+/// Bytes of v and of latents are compared with a sign, less 128.
+pub(super) const SIGNS: u32 = 0x8080_8080;
 
 /// What turns the model's numbers into those of a group's spectra, and squared distances of those into nats.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +36,7 @@ pub(super) struct Unit {
 /// v and backgrounds in the unit of one group.
 #[derive(Debug)]
 pub(super) struct Beside<'m> {
-    /// Floats: quads of [`PARTS`] rows of [`QUAD`]. Bytes: the same, packed in words.
+    /// Floats: quads of [`PARTS`] rows of [`QUAD`]. Bytes: the same, packed in words; v without a sign, what backgrounds leave with one.
     memory: &'m mut [f32],
     is_integer: bool,
 }
@@ -49,8 +57,7 @@ impl<'m> Beside<'m> {
         self.count(quads.len());
         if self.is_integer {
             for ([v, ..], quad) in self.words().iter_mut().zip(quads) {
-                let [a, b, c, d] = quad.map(|v| byte(v * unit.inverse));
-                *v = a | b << 8 | c << 16 | d << 24;
+                *v = u32::from_le_bytes(quad.map(|v| byte(v * unit.inverse))) ^ SIGNS;
             }
         } else {
             for ([v, ..], quad) in self.rows().iter_mut().zip(quads) {
@@ -64,10 +71,12 @@ impl<'m> Beside<'m> {
         let floor = floor * unit.inverse;
         self.count(self.quads());
         if self.is_integer {
-            let word = byte(floor) * 0x0101_0101;
-            self.words().iter_mut().for_each(|record| set(record, 1 + i, word));
+            kernel::clear(self.words(), 1 + i, u32::from_le_bytes([byte(floor); QUAD]));
         } else {
-            self.rows().iter_mut().for_each(|record| set(record, 1 + i, [floor; QUAD]));
+            self.rows().iter_mut().for_each(|record| {
+                let left = record[0].map(|v| v - floor);
+                set(record, 1 + i, left);
+            });
         }
     }
 
@@ -78,28 +87,19 @@ impl<'m> Beside<'m> {
             Numbers::Float(rows) => {
                 let row = span(rows, latent * dims, dims).as_chunks::<QUAD>().0;
                 for (record, w) in self.rows().iter_mut().zip(row) {
-                    if let Some(b) = record.get_mut(1 + i) {
+                    let v = record[0];
+                    if let Some(left) = record.get_mut(1 + i) {
                         for j in 0..QUAD {
-                            let w = w[j] * ratio;
-                            b[j] = if w > b[j] { w } else { b[j] };
+                            let off = v[j] - w[j] * ratio;
+                            left[j] = if off < left[j] { off } else { left[j] };
                         }
                     }
                 }
             }
             Numbers::Integer(rows) => {
-                let row = span(rows, latent * dims, dims).as_chunks::<QUAD>().0;
                 // More than 256 times as much is the loudest, unless it is nothing.
                 let ratio = ((ratio * 4096.0 + 0.5) as u32).min(1 << 20);
-                for (record, w) in self.words().iter_mut().zip(row) {
-                    if let Some(b) = record.get_mut(1 + i) {
-                        let old = *b;
-                        let raised = |w: u8, shift: u32| {
-                            let w = ((u32::from(w) * ratio + 2048) >> 12).min(255);
-                            w.max(old >> shift & 0xff) << shift
-                        };
-                        *b = raised(w[0], 0) | raised(w[1], 8) | raised(w[2], 16) | raised(w[3], 24);
-                    }
-                }
+                kernel::raise(span(rows, latent * dims, dims).as_chunks().0, self.words(), 1 + i, ratio);
             }
         }
     }
@@ -122,38 +122,55 @@ impl<'m> Beside<'m> {
         self.memory.as_chunks_mut().0.as_chunks_mut().0
     }
 
-    /// Squared distances of row `latent` beside all backgrounds, in the unit's own scale.
-    #[inline(never)]
-    pub fn distances(&self, rows: Numbers<'_>, dims: usize, latent: usize) -> [f32; BACKGROUNDS] {
-        if self.is_integer { Count::ChannelBytes } else { Count::ChannelFloats }.add(dims / QUAD);
+    /// Squared distances of row `latent` beside all backgrounds, in the unit's own scale; nothing where all of them are above their limits, for
+    /// integers.
+    #[inline]
+    pub fn distances(
+        &self,
+        rows: Numbers<'_>,
+        dims: usize,
+        latent: usize,
+        limits: [f32; BACKGROUNDS],
+    ) -> Option<[f32; BACKGROUNDS]> {
         match rows {
-            Numbers::Float(rows) => floats(span(rows, latent * dims, dims), self.memory),
+            Numbers::Float(rows) => {
+                Count::ChannelFloats.add(dims / QUAD);
+                Some(floats(span(rows, latent * dims, dims), self.memory))
+            }
             Numbers::Integer(rows) => {
-                let (row, records) = (span(rows, latent * dims, dims), words(self.memory));
-                #[cfg(spikelet_dsp)]
-                let sums = super::dsp::bytes(row, records);
-                #[cfg(not(spikelet_dsp))]
-                let sums = bytes(row, records);
-                // At most 256 x 255^2: exact.
-                sums.map(|sum| sum as f32)
+                let row = span(rows, latent * dims, dims).as_chunks().0;
+                // Sums begin below 0 by their limits, and not lower than they can rise.
+                let starts = limits.map(|limit| !(limit as i32).max(0));
+                let mut sums = starts;
+                if kernel::add(row, words(self.memory).as_chunks().0, &mut sums) {
+                    return None;
+                }
+                let mut offs = [0.0; BACKGROUNDS];
+                for ((off, sum), start) in offs.iter_mut().zip(sums).zip(starts) {
+                    // At most 256 x 128^2: exact.
+                    *off = sum.wrapping_sub(start) as f32;
+                }
+                Some(offs)
             }
         }
     }
 }
 
 /// To the nearest; louder than all spectra is the loudest.
-fn byte(v: f32) -> u32 {
-    ((v + 0.5) as u32).min(255)
+fn byte(v: f32) -> u8 {
+    (v + 0.5) as u8
 }
 
 /// In four interleaved sums.
+#[inline(never)]
 fn floats(row: &[f32], memory: &[f32]) -> [f32; BACKGROUNDS] {
     let records = memory.as_chunks::<QUAD>().0.as_chunks::<PARTS>().0;
     let mut sums = [[0.0; QUAD]; BACKGROUNDS];
     for (w, [v, backgrounds @ ..]) in row.as_chunks::<QUAD>().0.iter().zip(records) {
-        for (sum, b) in sums.iter_mut().zip(backgrounds) {
+        for (sum, left) in sums.iter_mut().zip(backgrounds) {
             for i in 0..QUAD {
-                let off = v[i] - if w[i] > b[i] { w[i] } else { b[i] };
+                let off = v[i] - w[i];
+                let off = if off < left[i] { off } else { left[i] };
                 sum[i] += off * off;
             }
         }
@@ -161,19 +178,62 @@ fn floats(row: &[f32], memory: &[f32]) -> [f32; BACKGROUNDS] {
     sums.map(|sum| (sum[0] + sum[1]) + (sum[2] + sum[3]))
 }
 
-/// In integers: the reference of `dsp`.
+/// Four bands of bytes in a word each, in integers: the reference of `dsp`, whose functions are called alike.
 #[cfg_attr(spikelet_dsp, allow(dead_code))]
-pub(super) fn bytes(row: &[u8], records: &[u32]) -> [u32; BACKGROUNDS] {
-    let mut sums = [0; BACKGROUNDS];
-    for (w, [v, backgrounds @ ..]) in row.as_chunks::<QUAD>().0.iter().zip(records.as_chunks::<PARTS>().0) {
-        let v = v.to_le_bytes();
-        for (sum, b) in sums.iter_mut().zip(backgrounds) {
-            let b = b.to_le_bytes();
-            for i in 0..QUAD {
-                let off = i32::from(v[i]) - i32::from(if w[i] > b[i] { w[i] } else { b[i] });
-                *sum += (off * off) as u32;
+mod bytes {
+    use super::{BACKGROUNDS, PARTS, QUAD, SIGNS};
+    use crate::counts::Count;
+    use crate::numeric::slices::set;
+
+    /// Differences of four bytes, as far as they are bytes with a sign.
+    #[inline(always)]
+    fn off(v: u32, w: u32) -> u32 {
+        each(v, w ^ SIGNS, i8::saturating_sub)
+    }
+
+    #[inline(always)]
+    fn each(a: u32, b: u32, of: impl Fn(i8, i8) -> i8) -> u32 {
+        let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
+        u32::from_le_bytes([0, 1, 2, 3].map(|i| of(a[i] as i8, b[i] as i8) as u8))
+    }
+
+    /// Writes v - b to a place of all records, for the same b.
+    pub fn clear(records: &mut [[u32; PARTS]], place: usize, floor: u32) {
+        for record in records {
+            let left = off(record[0], floor);
+            set(record, place, left);
+        }
+    }
+
+    /// Lowers v - b to what a latent leaves that is louder than b; the ratio is 4096 where it counts as it is.
+    pub fn raise(row: &[[u8; QUAD]], records: &mut [[u32; PARTS]], place: usize, ratio: u32) {
+        for (w, record) in row.iter().zip(records) {
+            let raised = w.map(|w| ((u32::from(w) * ratio + 2048) >> 12).min(255) as u8);
+            let all = off(record[0], u32::from_le_bytes(raised));
+            if let Some(left) = record.get_mut(place) {
+                *left = each(*left, all, |a, b| if b < a { b } else { a });
             }
         }
     }
-    sums
+
+    /// Adds squared distances, until none of the sums is below 0; says whether that happened.
+    #[inline(never)]
+    pub fn add(row: &[[u8; QUAD]], records: &[[u32; PARTS]], sums: &mut [i32; BACKGROUNDS]) -> bool {
+        for (w, [v, backgrounds @ ..]) in row.iter().zip(records) {
+            let offs = off(*v, u32::from_le_bytes(*w)).to_le_bytes().map(|off| off as i8);
+            let mut signs = 0;
+            for (sum, left) in sums.iter_mut().zip(backgrounds) {
+                for (off, left) in offs.into_iter().zip(left.to_le_bytes()) {
+                    let off = i32::from(if off < left as i8 { off } else { left as i8 });
+                    *sum += off * off;
+                }
+                signs |= *sum;
+            }
+            Count::ChannelBytes.add(1);
+            if signs >= 0 {
+                return true;
+            }
+        }
+        false
+    }
 }

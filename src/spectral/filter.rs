@@ -2,7 +2,7 @@
 #![allow(clippy::needless_range_loop)] // a group has an index in several arrays
 
 use super::distance::{BACKGROUNDS, Beside, Unit};
-use super::model::{MOST_SOURCES, SpectralModel};
+use super::model::{MOST_LATENTS, MOST_SOURCES, SpectralModel};
 use crate::counts::Count;
 use crate::math::Real;
 use crate::numeric::slices::{at, copy, set, span, span_mut};
@@ -12,10 +12,16 @@ use crate::select::rise;
 const MOST_KEPT: usize = 8;
 /// States whose posterior is computed, at most: 8^2, 5^3 or 3^4.
 const MOST_STATES: usize = 128;
-/// The most probable states, which masks are made of.
+/// Latents less probable than this leave their successors to the prior.
+pub(super) const IMPROBABLE: f32 = 1e-4;
+/// The most probable states, which masks are made of; and of a filter with a weight of at most `OFTEN`.
 pub(super) const PICKS: usize = 8;
+pub(super) const FEW_PICKS: usize = 4;
+pub(super) const OFTEN: f32 = 0.5;
 /// The latent of each group that explains a frame best without the others.
-pub(super) type Alone = [usize; MOST_SOURCES];
+type Alone = [usize; MOST_SOURCES];
+/// The best latents of each group.
+type Chosen = [Best; MOST_SOURCES];
 
 /// Latents kept of each of so many groups.
 const fn kept(groups: usize) -> usize {
@@ -26,15 +32,23 @@ const fn kept(groups: usize) -> usize {
     }
 }
 
-/// A state that masks are made of: its weight among them, and the latent that is on in each group.
+/// A state that masks are made of: its probability, and the latent that is on in each group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pick {
     pub weight: f32,
     pub latents: [u16; MOST_SOURCES],
 }
 
+/// What is found with the gains of one filter and helps the next ones.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Serves all of them.
+    alone: Option<Alone>,
+    chosen: Chosen,
+}
+
 /// The best so far, the first of equals first.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Best {
     index: [u16; MOST_KEPT],
     score: [f32; MOST_KEPT],
@@ -49,9 +63,15 @@ impl Best {
 
     #[inline]
     fn offer(&mut self, index: usize, score: f32) {
-        if self.len < self.most || score > at(&self.score, self.len.wrapping_sub(1)) {
+        if self.len < self.most || score > self.least() {
             self.insert(index, score);
         }
+    }
+
+    /// The score of the last, once there are as many as are kept.
+    #[inline]
+    fn least(&self) -> f32 {
+        if self.len < self.most { f32::NEG_INFINITY } else { at(&self.score, self.len.wrapping_sub(1)) }
     }
 
     #[inline(never)]
@@ -73,21 +93,29 @@ impl Best {
 pub(super) struct Scratch<'m> {
     /// ln alpha of all latents. (H)
     pub expected: &'m mut [f32],
+    /// ln prior. (H)
+    prior: &'m mut [f32],
     pub beside: Beside<'m>,
 }
 
 impl Scratch<'_> {
     /// Numbers of all of it.
     pub fn len(model: &SpectralModel<'_>) -> usize {
-        model.latents() + Beside::len(model.dims(), model.is_integer())
+        2 * model.latents() + Beside::len(model.dims(), model.is_integer())
     }
 }
 
 impl<'m> Scratch<'m> {
     pub fn cut(memory: &'m mut [f32], model: &SpectralModel<'_>) -> Option<Self> {
         let (expected, rest) = memory.split_at_mut_checked(model.latents())?;
+        let (prior, rest) = rest.split_at_mut_checked(model.latents())?;
         let (beside, _) = rest.split_at_mut_checked(Beside::len(model.dims(), model.is_integer()))?;
-        Some(Self { expected, beside: Beside::over(beside, model.is_integer()) })
+        Some(Self { expected, prior, beside: Beside::over(beside, model.is_integer()) })
+    }
+
+    /// Logarithms of what does not change.
+    pub fn prepare(&mut self, model: &SpectralModel<'_>) {
+        self.prior.iter_mut().zip(model.priors()).for_each(|(to, &prior)| *to = Real::ln(prior));
     }
 }
 
@@ -104,19 +132,19 @@ pub(super) struct Frame<'f> {
 }
 
 impl Frame<'_> {
-    /// One frame with the gains of a filter, g^p in `gains`. `posterior` holds q of all latents, of the frame before and then of this one; `alone` is
-    /// found with the first filter and serves the others. The result is ln sum_s e^{l_s}, nothing where that is not finite.
+    /// One frame with the gains of a filter, g^p in `gains`. `posterior` holds q of all latents, of the frame before and then of this one. The result is ln sum_s e^{l_s}, nothing where that is not finite.
     pub fn step(
         &self,
         gains: &[f32; MOST_SOURCES],
         posterior: &mut [f32],
         scratch: &mut Scratch<'_>,
-        alone: &mut Option<Alone>,
+        found: &mut Found,
         picks: &mut [Pick; PICKS],
     ) -> Option<f32> {
-        self.predict(posterior, scratch.expected);
-        let alone = alone.get_or_insert_with(|| self.alone(gains, scratch));
-        let chosen = self.select(gains, alone, scratch);
+        self.predict(posterior, scratch);
+        let alone = found.alone.get_or_insert_with(|| self.alone(gains, scratch));
+        let chosen = self.select(gains, alone, &found.chosen, scratch);
+        found.chosen = chosen;
         let mut scores = [0.0; MOST_STATES];
         let count = self.score(gains, &chosen, scratch, &mut scores);
         Count::ChannelLatents.add(self.model.latents());
@@ -138,33 +166,26 @@ impl Frame<'_> {
             *score /= total;
             self.each(&chosen, state, |_, latent| set(posterior, latent, at(posterior, latent) + *score));
         }
-        let mut sum = 0.0;
-        for pick in picks.iter_mut() {
-            let (mut state, mut weight) = (0, 0.0);
-            for (i, &score) in scores.iter().enumerate() {
-                if score > weight {
-                    (state, weight) = (i, score);
-                }
-            }
-            *pick = Pick { weight, ..Pick::default() };
-            self.each(&chosen, state, |h, latent| set(&mut pick.latents, h, latent as u16));
-            set(scores, state, 0.0);
-            sum += weight;
+        let mut best = Best::of(PICKS);
+        scores.iter().enumerate().for_each(|(state, &score)| best.offer(state, score));
+        for (i, pick) in picks.iter_mut().enumerate().take(best.len) {
+            *pick = Pick { weight: at(&best.score, i), ..Pick::default() };
+            self.each(&chosen, best.latent(i), |h, latent| set(&mut pick.latents, h, latent as u16));
         }
-        picks.iter_mut().for_each(|pick| pick.weight /= sum);
         Some(evidence)
     }
 
     /// ln alpha = ln((1 - lambda) prior + lambda T^T q).
-    fn predict(&self, posterior: &[f32], expected: &mut [f32]) {
+    fn predict(&self, posterior: &[f32], scratch: &mut Scratch<'_>) {
+        let Scratch { expected, prior, .. } = scratch;
         let (model, persistence) = (self.model, self.model.persistence());
         expected.fill(0.0);
         for source in model.sources() {
             // What successors leave goes to the prior.
-            let mut left = 1.0 - persistence;
+            let mut left = 1.0;
             let expected = span_mut(expected, source.first, source.latents);
             for (k, &q) in span(posterior, source.first, source.latents).iter().enumerate() {
-                if q > 0.0 {
+                if q > IMPROBABLE {
                     let share = persistence * q;
                     let mut given = 0;
                     Count::ChannelSuccessors.add(model.successors());
@@ -177,18 +198,25 @@ impl Frame<'_> {
                         );
                         given += u32::from(probability);
                     }
-                    left += share * (255u32.saturating_sub(given) as f32 * (1.0 / 255.0));
+                    left -= share * (given as f32 * (1.0 / 255.0));
                 }
             }
-            for (k, expected) in expected.iter_mut().enumerate() {
-                *expected = Real::ln(*expected + left * model.prior(source.first + k));
+            // Most latents succeed none that is probable.
+            let (priors, ln_left) = (span(prior, source.first, source.latents), Real::ln(left));
+            for ((k, expected), prior) in expected.iter_mut().enumerate().zip(priors) {
+                *expected = if *expected > 0.0 {
+                    Count::ChannelLogarithms.add(1);
+                    Real::ln(*expected + left * model.prior(source.first + k))
+                } else {
+                    ln_left + prior
+                };
             }
         }
     }
 
     /// The latent of each group that is on in a state: its number has a digit for each group, that of the last group fastest.
     #[inline]
-    fn each(&self, chosen: &[Best; MOST_SOURCES], state: usize, mut latent: impl FnMut(usize, usize)) {
+    fn each(&self, chosen: &Chosen, state: usize, mut latent: impl FnMut(usize, usize)) {
         let mut rest = state;
         for (h, (source, chosen)) in self.model.sources().iter().zip(chosen).enumerate().rev() {
             latent(h, source.first + chosen.latent(rest.checked_rem(chosen.len).unwrap_or_default()));
@@ -205,31 +233,37 @@ impl Frame<'_> {
     /// Of each group but the first, the latent that fits best where nothing else is on.
     fn alone(&self, gains: &[f32; MOST_SOURCES], scratch: &mut Scratch<'_>) -> Alone {
         let (rows, dims) = (self.model.rows(), self.model.dims());
-        let Scratch { expected, beside } = scratch;
+        let Scratch { expected, beside, .. } = scratch;
         let mut alone = Alone::default();
         for (h, (source, alone)) in self.model.sources().iter().zip(&mut alone).enumerate().skip(1) {
             let unit = self.unit(at(gains, h));
             beside.set_frame(self.bands, unit);
             beside.clear(0, self.floor, unit);
             let mut best = Best::of(1);
-            for k in source.first..source.first + source.latents {
-                let [off, ..] = beside.distances(rows, dims, k);
-                best.offer(k - source.first, at(expected, k) - unit.precision * off);
+            for k in 0..source.latents {
+                let expected = at(expected, source.first + k);
+                let limit = (expected - best.least()) / unit.precision;
+                // The other backgrounds are not there.
+                let limits = [limit, -1.0, -1.0];
+                if let Some([off, ..]) = beside.distances(rows, dims, source.first + k, limits) {
+                    best.offer(k, expected - unit.precision * off);
+                }
             }
             *alone = best.latent(0);
         }
         alone
     }
 
-    /// The latents of each group that fit best beside those of the others.
+    /// The latents of each group that fit best beside those of the others; `before` were found with other gains.
     fn select(
         &self,
         gains: &[f32; MOST_SOURCES],
         alone: &Alone,
+        before: &Chosen,
         scratch: &mut Scratch<'_>,
-    ) -> [Best; MOST_SOURCES] {
+    ) -> Chosen {
         let (sources, rows, dims) = (self.model.sources(), self.model.rows(), self.model.dims());
-        let Scratch { expected, beside } = scratch;
+        let Scratch { expected, beside, .. } = scratch;
         let mut partners = [[0; BACKGROUNDS]; MOST_SOURCES];
         for ((source, partners), &alone) in sources.iter().zip(&mut partners).zip(alone).skip(1) {
             let mut likely = Best::of(BACKGROUNDS - 1);
@@ -238,8 +272,8 @@ impl Frame<'_> {
             }
             *partners = [likely.latent(0), likely.latent(1), alone];
         }
-        let mut chosen = [Best::of(kept(sources.len())); MOST_SOURCES];
-        for (h, (source, chosen)) in sources.iter().zip(&mut chosen).enumerate() {
+        let mut chosen: Chosen = [Best::of(kept(sources.len())); MOST_SOURCES];
+        for (h, ((source, chosen), likely)) in sources.iter().zip(&mut chosen).zip(before).enumerate() {
             let unit = self.unit(at(gains, h));
             beside.set_frame(self.bands, unit);
             let mut weights = [0.0; BACKGROUNDS];
@@ -253,15 +287,28 @@ impl Frame<'_> {
                     *weight += at(expected, partner);
                 }
             }
-            for k in source.first..source.first + source.latents {
-                let offs = beside.distances(rows, dims, k);
-                let mut most = f32::NEG_INFINITY;
-                for (weight, off) in weights.iter().zip(offs) {
-                    let score = weight - unit.precision * off;
-                    most = if score > most { score } else { most };
+            let scale = 1.0 / unit.precision;
+            let mut offer = |k: usize| {
+                let expected = at(expected, source.first + k);
+                let spare = expected - chosen.least();
+                let limits = weights.map(|weight| (weight + spare) * scale);
+                if let Some(offs) = beside.distances(rows, dims, source.first + k, limits) {
+                    let mut most = f32::NEG_INFINITY;
+                    for (weight, off) in weights.iter().zip(offs) {
+                        let score = weight - unit.precision * off;
+                        most = if score > most { score } else { most };
+                    }
+                    chosen.offer(k, most + expected);
                 }
-                chosen.offer(k - source.first, most + at(expected, k));
+            };
+            // Those of the filter before first: beside good ones others can be given up early.
+            let mut seen = [0u32; MOST_LATENTS / 32];
+            for place in 0..likely.len {
+                let k = likely.latent(place);
+                offer(k);
+                seen[k / 32 % seen.len()] |= 1 << (k % 32);
             }
+            (0..source.latents).filter(|k| seen[k / 32 % seen.len()] >> (k % 32) & 1 == 0).for_each(offer);
             // Where there are fewer, the best once more.
             let best = [0, 1, 2].map(|i| chosen.latent(if i < chosen.len { i } else { 0 }));
             set(&mut partners, h, best);
@@ -273,13 +320,13 @@ impl Frame<'_> {
     fn score(
         &self,
         gains: &[f32; MOST_SOURCES],
-        chosen: &[Best; MOST_SOURCES],
+        chosen: &Chosen,
         scratch: &mut Scratch<'_>,
         scores: &mut [f32; MOST_STATES],
     ) -> usize {
         let model = self.model;
         let (rows, dims) = (model.rows(), model.dims());
-        let Scratch { expected, beside } = scratch;
+        let Scratch { expected, beside, .. } = scratch;
         let Some((end, before)) = model.sources().split_last() else { return 0 };
         let last = before.len();
         let (Some(kept), mut others) = (chosen.get(last), 1) else { return 0 };
@@ -299,7 +346,8 @@ impl Frame<'_> {
             }
             for place in 0..places {
                 let latent = end.first + kept.latent(place);
-                let offs = beside.distances(rows, dims, latent);
+                let limits = [f32::INFINITY; BACKGROUNDS];
+                let offs = beside.distances(rows, dims, latent, limits).unwrap_or_default();
                 for (i, (weight, off)) in weights.iter().zip(offs).enumerate() {
                     if first + i < others {
                         let score = weight + at(expected, latent) - unit.precision * off;
@@ -331,8 +379,13 @@ pub(super) fn masks(
             let gain = model.gain(filter, h);
             *square = gain * gain;
         }
+        // Filters that hardly count need fewer states.
+        let few = if weight > OFTEN { PICKS } else { FEW_PICKS };
+        let picks = span(picks, 0, few);
+        let mut sum = 0.0;
+        picks.iter().for_each(|pick| sum += pick.weight);
         for pick in picks.iter().filter(|pick| pick.weight > 0.0) {
-            add(model, &pick.latents, &squares, weight * pick.weight, powers, parts);
+            add(model, &pick.latents, &squares, weight / sum * pick.weight, powers, parts);
         }
     }
     // The last has what the others leave.

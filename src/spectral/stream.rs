@@ -1,7 +1,7 @@
 //! Samples of one channel in, one signal for each source out.
 
 use super::bands::{compress, frame_power};
-use super::filter::{self, Frame, PICKS, Pick, Scratch};
+use super::filter::{self, Found, Frame, PICKS, Pick, Scratch};
 use super::level::Levels;
 use super::model::{MASK_BASE, MASK_STEP, MOST_FILTERS, MOST_SOURCES, SpectralModel};
 use super::watch::Watch;
@@ -89,6 +89,7 @@ impl<'m> FrameModel<'m> for SpectralModel<'m> {
         for (code, power) in work.powers.iter_mut().enumerate() {
             *power = base * Real::exp(step * code as f32);
         }
+        work.scratch.prepare(self);
         work.watch.prepare(self, work.powers);
         work.levels.set_residue(0.0);
     }
@@ -204,14 +205,14 @@ impl Work<'_> {
         };
         let filters = model.filters().min(MOST_FILTERS);
         let mut picks = [[Pick::default(); PICKS]; MOST_FILTERS];
-        let (mut evidences, mut alone) = ([0.0; MOST_FILTERS], None);
+        let (mut evidences, mut found) = ([0.0; MOST_FILTERS], Found::default());
         let posteriors = self.posteriors.chunks_exact_mut(model.latents().max(1));
         for (f, (posterior, picks)) in posteriors.zip(&mut picks).enumerate() {
             let mut gains = [0.0; MOST_SOURCES];
             for (h, gain) in gains.iter_mut().enumerate().take(model.count()) {
                 *gain = Real::exp(exponent * Real::ln(model.gain(f, h)));
             }
-            match frame.step(&gains, posterior, &mut self.scratch, &mut alone, picks) {
+            match frame.step(&gains, posterior, &mut self.scratch, &mut found, picks) {
                 Some(evidence) => set(&mut evidences, f, evidence),
                 None => return false,
             }

@@ -2,7 +2,7 @@
 #![allow(clippy::needless_range_loop)] // indices as in the equations
 
 extern crate std;
-use super::filter::{Frame as FilterFrame, PICKS, Pick, Scratch};
+use super::filter::{FEW_PICKS, Found, Frame as FilterFrame, IMPROBABLE, OFTEN, PICKS, Pick, Scratch};
 use super::*;
 use crate::blob::SPECTRAL;
 use crate::blob::assemble::{assemble, bytes, sealed};
@@ -202,6 +202,7 @@ fn selection_finds_the_best() {
     let mut rng = Rng::new(6);
     let mut memory = vec![0.0; Scratch::len(&model)];
     let mut scratch = Scratch::cut(&mut memory, &model).unwrap();
+    scratch.prepare(&model);
     let floor = compress(0.0, FLOOR, POWER);
     let precision = 0.5 / model.variance();
     let mut hits = 0;
@@ -216,8 +217,9 @@ fn selection_finds_the_best() {
         let mut posterior = random.prior.clone();
         let mut picks = [Pick::default(); PICKS];
         let frame = FilterFrame { model: &model, bands: &v, floor, precision };
-        let evidence =
-            frame.step(&[1.0; MOST_SOURCES], &mut posterior, &mut scratch, &mut None, &mut picks).unwrap();
+        let evidence = frame
+            .step(&[1.0; MOST_SOURCES], &mut posterior, &mut scratch, &mut Found::default(), &mut picks)
+            .unwrap();
         assert!(evidence.is_finite());
         let sums = [&posterior[..60], &posterior[60..]].map(|q| q.iter().sum::<f32>());
         assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-5));

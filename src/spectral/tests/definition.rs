@@ -60,7 +60,7 @@ pub(super) fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
                 libm::pow(libm::sqrt(energy).max(floor), p)
             })
             .collect();
-        let mut masks = Vec::new();
+        let mut tops = Vec::new();
         for filter in 0..filters {
             let gain = |group: usize| f64::from(random.gains[filter * g + group]);
             let q = &mut posteriors[filter];
@@ -69,7 +69,7 @@ pub(super) fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
                 for i in firsts[group]..firsts[group] + random.latents[group] {
                     let row = &random.next[2 * i * random.successors..][..2 * random.successors];
                     let mut left = 1.0;
-                    for pair in row.chunks(2) {
+                    for pair in row.chunks(2).filter(|_| q[i] > f64::from(IMPROBABLE)) {
                         let probability = f64::from(pair[1]) / 255.0;
                         expected[firsts[group] + usize::from(pair[0])] += 0.5 * q[i] * probability;
                         left -= probability;
@@ -106,6 +106,9 @@ pub(super) fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
                             false => others,
                         };
                         let off = round(v[d]) - loudest.max(level(g - 1));
+                        // In bytes with a sign.
+                        let off =
+                            if random.scale > 0.0 { off.clamp(-128.0 * unit, 127.0 * unit) } else { off };
                         score -= off * off / (2.0 * f64::from(SIGMA) * f64::from(SIGMA));
                     }
                     score + (0..g).map(|group| libm::log(expected[firsts[group] + state[group]])).sum::<f64>()
@@ -122,36 +125,44 @@ pub(super) fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
             // The most probable states.
             let mut order: Vec<usize> = (0..states.len()).collect();
             order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
-            let top = &order[..order.len().min(PICKS)];
-            let sum: f64 = top.iter().map(|&s| weights[s]).sum();
-            let mut mask = vec![vec![0.0; bins]; g];
-            for &s in top {
-                for f in 0..bins {
-                    let m = if f < single { f } else { single + (f - single) / 2 };
-                    let u = |group: usize| {
-                        let row = (firsts[group] + states[s][group]) * mask_len(bins, single);
-                        let code = f64::from(random.masks[row + m]);
-                        gain(group) * gain(group) * MASK_BASE * libm::pow(10.0, MASK_STEP * code)
-                    };
-                    let all: f64 = (0..g).map(u).sum();
-                    (0..g).for_each(|group| mask[group][f] += weights[s] / sum * u(group) / all);
-                }
-            }
-            masks.push(mask);
+            tops.push(order.iter().take(PICKS).map(|&s| (s, weights[s])).collect::<Vec<_>>());
         }
         let most = evidences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut weights: Vec<f64> = evidences.iter().map(|e| libm::exp(e - most)).collect();
         weights.iter_mut().for_each(|w| *w = if *w > 1e-3 { *w } else { 0.0 });
         let total: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|w| *w /= total);
+        let masks: Vec<Vec<Vec<f64>>> = tops
+            .iter()
+            .zip(&weights)
+            .enumerate()
+            .map(|(filter, (top, &weight))| {
+                let few = if weight > f64::from(OFTEN) { PICKS } else { FEW_PICKS };
+                let top = &top[..few.min(top.len())];
+                let sum: f64 = top.iter().map(|(_, weight)| weight).sum();
+                let gain = |group: usize| f64::from(random.gains[filter * g + group]);
+                let mut mask = vec![vec![0.0; bins]; g];
+                for &(s, weight) in top {
+                    for f in 0..bins {
+                        let m = if f < single { f } else { single + (f - single) / 2 };
+                        let u = |group: usize| {
+                            let row = (firsts[group] + states[s][group]) * mask_len(bins, single);
+                            let code = f64::from(random.masks[row + m]);
+                            gain(group) * gain(group) * MASK_BASE * libm::pow(10.0, MASK_STEP * code)
+                        };
+                        let all: f64 = (0..g).map(u).sum();
+                        (0..g).for_each(|group| mask[group][f] += weight / sum * u(group) / all);
+                    }
+                }
+                mask
+            })
+            .collect();
         for group in 0..g {
             for n in 0..l {
                 let mut x = 0.0;
                 for f in 0..bins {
-                    let mask: f64 = masks
-                        .iter()
-                        .zip(&weights)
-                        .map(|(mask, weight)| weight / total * mask[group][f])
-                        .sum();
+                    let mask: f64 =
+                        masks.iter().zip(&weights).map(|(mask, weight)| weight * mask[group][f]).sum();
                     let angle = TAU * ((f * n) % l) as f64 / l as f64;
                     let twice = if f == 0 || f == l / 2 { 1.0 } else { 2.0 };
                     let [re, im] = spectrum[f];
