@@ -139,18 +139,17 @@ impl<'m> Beside<'m> {
             }
             Numbers::Integer(rows) => {
                 let row = span(rows, latent * dims, dims).as_chunks().0;
-                // Sums begin below 0 by their limits, and not lower than they can rise.
-                let starts = limits.map(|limit| !(limit as i32).max(0));
+                // Sums begin below 0 by their limits, and not lower than they can rise. (Loops over three would stay loops in flash.)
+                let start = |limit: f32| !(limit as i32).max(0);
+                let [a, b, c] = limits;
+                let starts = [start(a), start(b), start(c)];
                 let mut sums = starts;
                 if kernel::add(row, words(self.memory).as_chunks().0, &mut sums) {
                     return None;
                 }
-                let mut offs = [0.0; BACKGROUNDS];
-                for ((off, sum), start) in offs.iter_mut().zip(sums).zip(starts) {
-                    // At most 256 x 128^2: exact.
-                    *off = sum.wrapping_sub(start) as f32;
-                }
-                Some(offs)
+                // At most 256 x 128^2: exact.
+                let off = |i: usize| sums[i].wrapping_sub(starts[i]) as f32;
+                Some([off(0), off(1), off(2)])
             }
         }
     }

@@ -291,14 +291,12 @@ impl Frame<'_> {
             let mut offer = |k: usize| {
                 let expected = at(expected, source.first + k);
                 let spare = expected - chosen.least();
-                let limits = weights.map(|weight| (weight + spare) * scale);
+                let limit = |i: usize| (weights[i] + spare) * scale;
+                let limits = [limit(0), limit(1), limit(2)];
                 if let Some(offs) = beside.distances(rows, dims, source.first + k, limits) {
-                    let mut most = f32::NEG_INFINITY;
-                    for (weight, off) in weights.iter().zip(offs) {
-                        let score = weight - unit.precision * off;
-                        most = if score > most { score } else { most };
-                    }
-                    chosen.offer(k, most + expected);
+                    let score = |i: usize| weights[i] - unit.precision * offs[i];
+                    let larger = |a: f32, b: f32| if a > b { a } else { b };
+                    chosen.offer(k, larger(larger(score(0), score(1)), score(2)) + expected);
                 }
             };
             // Those of the filter before first: beside good ones others can be given up early.
