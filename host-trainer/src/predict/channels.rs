@@ -15,8 +15,9 @@ use spikelet::{SpectralModel, SpectralStream};
 
 /// Frames of each signal that is tried.
 const FRAMES: usize = 24;
-/// States that masks of a level are made of.
+/// States that masks are made of: of the most probable level, and of another.
 const PICKS: usize = 8;
+const FEW_PICKS: usize = 4;
 /// Predictions are this much above what weights say: more than any model that was measured took beyond that (`tests/cost --predict`).
 pub const ROOM: f64 = 1.06;
 
@@ -66,7 +67,8 @@ impl Hop {
         }
         // Masks of all levels and states.
         let sources = model.count();
-        let entries = (model.filters() * PICKS * model.mask_len()) as u64;
+        let states = PICKS + (model.filters() - 1) * FEW_PICKS;
+        let entries = (states * model.mask_len()) as u64;
         let (mask, each) =
             if sources == 2 { (Count::ChannelPairs, 1) } else { (Count::ChannelMasks, sources as u64) };
         most[mask as usize] = entries * each;
