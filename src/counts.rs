@@ -205,9 +205,12 @@ counts! {
     /// Quads of bands of latents compared with a frame, by encoding.
     ChannelFloats = "channel-f32",
     ChannelBytes = "channel-i8",
+    /// Latents that are compared with a frame.
+    ChannelCompared = "channel-compared",
     /// Quads of bands of frames and backgrounds, by encoding.
     ChannelBesideFloats = "channel-beside-f32",
     ChannelBesideBytes = "channel-beside-i8",
+    ChannelRaisedBytes = "channel-raised-i8",
     /// States, entries of masks of two sources and of more.
     ChannelStates = "channel-states",
     ChannelPairs = "channel-pairs",

@@ -85,7 +85,10 @@ pub fn learn(
     let mut recordings: Vec<Vec<f64>> = recordings.to_vec();
     let mut level = 0.0;
     for recording in &mut recordings {
-        let power = recording.iter().map(|x| x * x).sum::<f64>() / recording.len().max(1) as f64;
+        let len = recording.len().max(1) as f64;
+        let offset = recording.iter().sum::<f64>() / len;
+        recording.iter_mut().for_each(|x| *x -= offset);
+        let power = recording.iter().map(|x| x * x).sum::<f64>() / len;
         if power <= 1e-12 {
             return Err(Error::input("a recording is silent", "the recordings", "leave it out"));
         }

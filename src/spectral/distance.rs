@@ -54,7 +54,7 @@ impl<'m> Beside<'m> {
     /// Writes v.
     pub fn set_frame(&mut self, bands: &[f32], unit: Unit) {
         let quads = bands.as_chunks::<QUAD>().0.iter();
-        self.count(quads.len());
+        if self.is_integer { Count::ChannelBesideBytes } else { Count::ChannelBesideFloats }.add(quads.len());
         if self.is_integer {
             for ([v, ..], quad) in self.words().iter_mut().zip(quads) {
                 *v = u32::from_le_bytes(quad.map(|v| byte(v * unit.inverse))) ^ SIGNS;
@@ -69,7 +69,6 @@ impl<'m> Beside<'m> {
     /// Makes background `i` the floor.
     pub fn clear(&mut self, i: usize, floor: f32, unit: Unit) {
         let floor = floor * unit.inverse;
-        self.count(self.quads());
         if self.is_integer {
             kernel::clear(self.words(), 1 + i, u32::from_le_bytes([byte(floor); QUAD]));
         } else {
@@ -82,9 +81,9 @@ impl<'m> Beside<'m> {
 
     /// Raises background `i` to a latent of another group, whose gain is `ratio` times that of this one.
     pub fn raise(&mut self, i: usize, rows: Numbers<'_>, dims: usize, latent: usize, ratio: f32) {
-        self.count(dims / QUAD);
         match rows {
             Numbers::Float(rows) => {
+                Count::ChannelBesideFloats.add(dims / QUAD);
                 let row = span(rows, latent * dims, dims).as_chunks::<QUAD>().0;
                 for (record, w) in self.rows().iter_mut().zip(row) {
                     let v = record[0];
@@ -97,21 +96,12 @@ impl<'m> Beside<'m> {
                 }
             }
             Numbers::Integer(rows) => {
+                Count::ChannelRaisedBytes.add(dims / QUAD);
                 // More than 256 times as much is the loudest, unless it is nothing.
                 let ratio = ((ratio * 4096.0 + 0.5) as u32).min(1 << 20);
                 kernel::raise(span(rows, latent * dims, dims).as_chunks().0, self.words(), 1 + i, ratio);
             }
         }
-    }
-
-    /// Quads of bands that memory is for.
-    fn quads(&self) -> usize {
-        self.memory.len() / if self.is_integer { PARTS } else { PARTS * QUAD }
-    }
-
-    /// Counts quads that are written.
-    fn count(&self, quads: usize) {
-        if self.is_integer { Count::ChannelBesideBytes } else { Count::ChannelBesideFloats }.add(quads);
     }
 
     fn words(&mut self) -> &mut [[u32; PARTS]] {
@@ -132,6 +122,7 @@ impl<'m> Beside<'m> {
         latent: usize,
         limits: [f32; BACKGROUNDS],
     ) -> Option<[f32; BACKGROUNDS]> {
+        Count::ChannelCompared.add(1);
         match rows {
             Numbers::Float(rows) => {
                 Count::ChannelFloats.add(dims / QUAD);
@@ -142,14 +133,14 @@ impl<'m> Beside<'m> {
                 // Sums begin below 0 by their limits, and not lower than they can rise. (Loops over three would stay loops in flash.)
                 let start = |limit: f32| !(limit as i32).max(0);
                 let [a, b, c] = limits;
-                let starts = [start(a), start(b), start(c)];
-                let mut sums = starts;
+                let [a, b, c] = [start(a), start(b), start(c)];
+                let mut sums = [a, b, c];
                 if kernel::add(row, words(self.memory).as_chunks().0, &mut sums) {
                     return None;
                 }
                 // At most 256 x 128^2: exact.
-                let off = |i: usize| sums[i].wrapping_sub(starts[i]) as f32;
-                Some([off(0), off(1), off(2)])
+                let off = |sum: i32, start: i32| sum.wrapping_sub(start) as f32;
+                Some([off(sums[0], a), off(sums[1], b), off(sums[2], c)])
             }
         }
     }
@@ -192,8 +183,11 @@ mod bytes {
 
     #[inline(always)]
     fn each(a: u32, b: u32, of: impl Fn(i8, i8) -> i8) -> u32 {
-        let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
-        u32::from_le_bytes([0, 1, 2, 3].map(|i| of(a[i] as i8, b[i] as i8) as u8))
+        let mut bytes = a.to_le_bytes();
+        for (a, b) in bytes.iter_mut().zip(b.to_le_bytes()) {
+            *a = of(*a as i8, b as i8) as u8;
+        }
+        u32::from_le_bytes(bytes)
     }
 
     /// Writes v - b to a place of all records, for the same b.

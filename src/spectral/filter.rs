@@ -291,12 +291,13 @@ impl Frame<'_> {
             let mut offer = |k: usize| {
                 let expected = at(expected, source.first + k);
                 let spare = expected - chosen.least();
-                let limit = |i: usize| (weights[i] + spare) * scale;
-                let limits = [limit(0), limit(1), limit(2)];
+                let limit = |weight: f32| (weight + spare) * scale;
+                let limits = [limit(weights[0]), limit(weights[1]), limit(weights[2])];
                 if let Some(offs) = beside.distances(rows, dims, source.first + k, limits) {
-                    let score = |i: usize| weights[i] - unit.precision * offs[i];
+                    let score = |weight: f32, off: f32| weight - unit.precision * off;
                     let larger = |a: f32, b: f32| if a > b { a } else { b };
-                    chosen.offer(k, larger(larger(score(0), score(1)), score(2)) + expected);
+                    let first = larger(score(weights[0], offs[0]), score(weights[1], offs[1]));
+                    chosen.offer(k, larger(first, score(weights[2], offs[2])) + expected);
                 }
             };
             // Those of the filter before first: beside good ones others can be given up early.
@@ -304,9 +305,12 @@ impl Frame<'_> {
             for place in 0..likely.len {
                 let k = likely.latent(place);
                 offer(k);
-                seen[k / 32 % seen.len()] |= 1 << (k % 32);
+                if let Some(word) = seen.get_mut(k / 32) {
+                    *word |= 1 << (k % 32);
+                }
             }
-            (0..source.latents).filter(|k| seen[k / 32 % seen.len()] >> (k % 32) & 1 == 0).for_each(offer);
+            let is_new = |k: &usize| seen.get(k / 32).is_some_and(|word| word >> (k % 32) & 1 == 0);
+            (0..source.latents).filter(is_new).for_each(offer);
             // Where there are fewer, the best once more.
             let best = [0, 1, 2].map(|i| chosen.latent(if i < chosen.len { i } else { 0 }));
             set(&mut partners, h, best);

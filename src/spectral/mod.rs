@@ -17,6 +17,9 @@
 //! that had their turn. The 8 best of each of two groups make 64 states, whose posterior is exact (5 of three groups, 3 of four).
 //! All 4096 pairs of 64 latents give the same to 0.03 dB.
 //!
+//! **Offset.** What is constant in a frame, X_0 and -X_0 / 2 in X_1, is taken out before and divided evenly among the sources after: converters have it, sounds do
+//! not.
+//!
 //! **Levels.** c makes the mean power of the input G, the number of sources, as if each had the power 1 that it was learned at. Their ratio is unknown:
 //! for each of a few vectors of gains g a filter of its own runs, and their masks are averaged by softmax(E), where
 //! E <- 0.98 E + 0.3 ln sum_s e^{l_s}.
@@ -56,7 +59,7 @@ mod tests;
 mod watch;
 
 pub use crate::stream::frames::stream_bytes;
-pub use bands::{Band, compress, frame_power};
+pub use bands::{Band, compress, frame_power, take_offset};
 pub use model::{
     MASK_BASE, MASK_STEP, MOST_BANDS, MOST_FILTERS, MOST_LATENTS, MOST_SOURCES, SpectralModel, mask_len,
 };

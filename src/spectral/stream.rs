@@ -1,6 +1,6 @@
 //! Samples of one channel in, one signal for each source out.
 
-use super::bands::{compress, frame_power};
+use super::bands::{compress, frame_power, take_offset};
 use super::filter::{self, Found, Frame, PICKS, Pick, Scratch};
 use super::level::Levels;
 use super::model::{MASK_BASE, MASK_STEP, MOST_FILTERS, MOST_SOURCES, SpectralModel};
@@ -161,10 +161,12 @@ impl Work<'_> {
         let (length, hop) = (model.length(), model.hop());
         Count::ChannelFrames.add(1);
         let start = if oldest >= hop { oldest - hop } else { oldest + length - hop };
-        let mut energy = 0.0;
-        span(input, start, hop).iter().for_each(|x| energy += x * x);
-        let power = energy / hop as f32;
         stft.forward(input, oldest, self.spectrum);
+        // The window sums to L/2.
+        let offset = take_offset(self.spectrum);
+        let (constant, mut energy) = (offset * (2.0 / length as f32), 0.0);
+        span(input, start, hop).iter().for_each(|x| energy += (x - constant) * (x - constant));
+        let power = energy / hop as f32;
         if !(power <= 1e30) {
             return false;
         }
@@ -188,6 +190,11 @@ impl Work<'_> {
                 let m = if f < single { f } else { single + (f - single) / 2 };
                 let gain = residue + (1.0 - residue) * at(mask, m);
                 *part = [re * gain, im * gain];
+            }
+            let offset = offset * (residue + (1.0 - residue) / model.count().max(1) as f32);
+            if let [[zero, _], [one, _], ..] = &mut *self.part {
+                *zero += offset;
+                *one -= 0.5 * offset;
             }
             stft.inverse(self.part, hop, ring, oldest);
         }

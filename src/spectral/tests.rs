@@ -287,6 +287,26 @@ fn reduction_is_limited() {
     }
 }
 
+/// A constant in the input is divided evenly and changes nothing else, once frames are full of it.
+#[test]
+fn offsets_do_not_matter() {
+    for scale in [0.0, 0.01] {
+        let random = Random { scale, ..Random::new(&[10, 10], 12, 21) };
+        let model = random.model();
+        let input = sound(4000, 22);
+        let offset: Vec<f32> = input.iter().map(|x| x + 3.0).collect();
+        let (plain, offset) = (run(model, &input, 50), run(model, &offset, 50));
+        let mut off = 0.0;
+        for t in 1000..4000 {
+            for source in 0..2 {
+                off += (offset[2 * t + source] - 1.5 - plain[2 * t + source]).abs() / 6000.0;
+            }
+        }
+        // The first frames are louder by an edge.
+        assert!(off < 0.03, "{off}");
+    }
+}
+
 #[test]
 fn any_level_is_followed() {
     let random = Random::new(&[10, 10], 12, 11);

@@ -42,8 +42,15 @@ pub(super) fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
                 x[1] -= value * libm::sin(angle);
             }
         }
-        let power =
-            (end - hop..end).map(|t| sample(t as isize) * sample(t as isize)).sum::<f64>() / hop as f64;
+        // What is constant.
+        let offset = spectrum[0][0];
+        spectrum[0][0] = 0.0;
+        spectrum[1][0] += offset / 2.0;
+        let power = (end - hop..end)
+            .map(|t| sample(t as isize) - 2.0 * offset / l as f64)
+            .map(|x| x * x)
+            .sum::<f64>()
+            / hop as f64;
         frames = (frames + 1.0).min(125.0 * l as f64 / hop as f64);
         level += (power - level) / (frames * if power < 1e-3 * level { 16.0 } else { 1.0 });
         let a2: Vec<f64> = spectrum
@@ -165,8 +172,9 @@ pub(super) fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
                         masks.iter().zip(&weights).map(|(mask, weight)| weight * mask[group][f]).sum();
                     let angle = TAU * ((f * n) % l) as f64 / l as f64;
                     let twice = if f == 0 || f == l / 2 { 1.0 } else { 2.0 };
-                    let [re, im] = spectrum[f];
-                    x += twice * mask * (re * libm::cos(angle) - im * libm::sin(angle)) / l as f64;
+                    let constant = [offset, -offset / 2.0].get(f).copied().unwrap_or(0.0) / g as f64;
+                    let (re, im) = (mask * spectrum[f][0] + constant, mask * spectrum[f][1]);
+                    x += twice * (re * libm::cos(angle) - im * libm::sin(angle)) / l as f64;
                 }
                 // Output t is the sample of L - 1 before it.
                 let weight = window(n) * 8.0 * hop as f64 / (3.0 * l as f64);
