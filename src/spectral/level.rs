@@ -60,11 +60,14 @@ impl<'m> Levels<'m> {
 
     /// Hears K samples of some mean power; c^2, what the power of the frame is multiplied with.
     pub fn hear(&mut self, model: &SpectralModel<'_>, power: f32) -> f32 {
-        let longest = LONGEST * model.length() as f32 / model.hop() as f32;
+        let overlap = model.length() as f32 / model.hop() as f32;
         let (mut level, frames) = (at(self.numbers, 0), at(self.numbers, 1) + 1.0);
-        let frames = if frames < longest { frames } else { longest };
-        let weight = if power < QUIET * level { QUIET_WEIGHT } else { 1.0 };
-        level += (power - level) * (weight / frames);
+        let frames = if frames < LONGEST * overlap { frames } else { LONGEST * overlap };
+        // The first frames reach back into the silence before: with an offset that is a loud edge.
+        if frames > (FIRST + 1.0) * overlap {
+            let weight = if power < QUIET * level { QUIET_WEIGHT } else { 1.0 };
+            level += (power - level) * (weight / frames);
+        }
         let least = 1e-8 * model.level();
         let level = if level > least { level } else { least };
         self.set_level(level, frames);

@@ -61,6 +61,35 @@ fn sources_come_apart() {
     }
 }
 
+/// Converters have an offset: neither what is learned nor what comes apart depends on it.
+#[test]
+fn offsets_cost_nothing() {
+    let geometry = Geometry::new(8000, false);
+    let offset = |x: Vec<f64>, offset: f64| x.into_iter().map(|x| x + offset).collect::<Vec<f64>>();
+    let settings = Settings { latents: 12, iterations: 30, copies: Some(false), seed: 3, threads: 1 };
+    let parts = [&LOW, &HIGH].map(|pitches| {
+        let learned = learn(&[offset(notes(pitches, 32_000, 1), 2.0)], &geometry, &settings, |_, _| {});
+        let (learned, plain) = (learned.unwrap(), source(pitches, &geometry, 1));
+        assert!((learned.level / plain.level - 1.0).abs() < 1e-3, "{} {}", learned.level, plain.level);
+        Parts::of(&learned, &geometry)
+    });
+    let merged = Parts::merge(&parts, vec!["low".into(), "high".into()]).unwrap();
+    let (memory, place) = aligned(&merged.bytes(Encoding::I8, "test").unwrap());
+    let truths = [notes(&LOW, 24_000, 7), notes(&HIGH, 24_000, 8)];
+    for constant in [0.0, 0.3, -3.0] {
+        let mixture: Vec<f32> =
+            truths[0].iter().zip(&truths[1]).map(|(a, b)| (a + b + constant) as f32).collect();
+        let model = SpectralModel::parse(&memory[place..]).unwrap();
+        let found = separate_channel(model, &mixture, None, |_| {}).unwrap();
+        for (truth, found) in truths.iter().zip(&found) {
+            // The first frames hear an edge.
+            let found: Vec<f64> = found[2000..].iter().map(|&x| f64::from(x) - constant / 2.0).collect();
+            let db = si_sdr_db(&found, &truth[2000..]).unwrap();
+            assert!(db > 9.0, "{db:.1} dB, offset {constant}");
+        }
+    }
+}
+
 /// Levels from -10 to 10 dB, clipping, a source that is absent, silence: nothing that a device would choke on, and each within what can be expected of it.
 #[test]
 fn hard_inputs() {

@@ -52,7 +52,9 @@ pub(super) fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
             .sum::<f64>()
             / hop as f64;
         frames = (frames + 1.0).min(125.0 * l as f64 / hop as f64);
-        level += (power - level) / (frames * if power < 1e-3 * level { 16.0 } else { 1.0 });
+        if frames > 5.0 * l as f64 / hop as f64 {
+            level += (power - level) / (frames * if power < 1e-3 * level { 16.0 } else { 1.0 });
+        }
         let a2: Vec<f64> = spectrum
             .iter()
             .map(|[re, im]| (re * re + im * im) * (20.0 / l as f64) * (20.0 / l as f64) * g as f64 / level)
