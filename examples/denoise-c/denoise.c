@@ -19,6 +19,16 @@ static void must(const char *what, spk_status status)
         fail(what, spk_status_str(status));
 }
 
+static float decibels(const char *text)
+{
+    char *end;
+    const float value = strtof(text, &end);
+
+    if (end == text || *end || !(value >= 0.0f))
+        fail("DB", "give a number from 0, which leaves all of the noise, to 100");
+    return value;
+}
+
 int main(int argc, char **argv)
 {
     spk_stream *stream;
@@ -27,7 +37,7 @@ int main(int argc, char **argv)
     if (argc != 3 && argc != 4)
         fail("usage", "denoise noisy.wav clean.wav [DB]");
     must("model.h", spk_stream_init(memory, sizeof memory, model_blob, sizeof model_blob, &stream));
-    must("DB", spk_stream_set_reduction(stream, argc == 4 ? strtof(argv[3], NULL) : 15.0f));
+    must("DB", spk_stream_set_reduction(stream, argc == 4 ? decibels(argv[3]) : 15.0f));
 
     int16_t *noisy = read_wav(argv[1], MODEL_CHANNELS, MODEL_LATENCY + MODEL_HOP, &count, &rate);
     const size_t total = (size_t)count + MODEL_LATENCY;

@@ -142,11 +142,11 @@ impl Frame<'_> {
         picks: &mut [Pick; PICKS],
     ) -> Option<f32> {
         self.predict(posterior, scratch);
-        let alone = found.alone.get_or_insert_with(|| self.alone(gains, scratch));
-        let chosen = self.select(gains, alone, &found.chosen, scratch);
-        found.chosen = chosen;
+        let Found { alone, chosen } = found;
+        let alone = alone.get_or_insert_with(|| self.alone(gains, scratch));
+        self.select(gains, alone, chosen, scratch);
         let mut scores = [0.0; MOST_STATES];
-        let count = self.score(gains, &chosen, scratch, &mut scores);
+        let count = self.score(gains, chosen, scratch, &mut scores);
         Count::ChannelLatents.add(self.model.latents());
         Count::ChannelStates.add(count);
         let scores = span_mut(&mut scores, 0, count);
@@ -164,13 +164,13 @@ impl Frame<'_> {
         posterior.fill(0.0);
         for (state, score) in scores.iter_mut().enumerate() {
             *score /= total;
-            self.each(&chosen, state, |_, latent| set(posterior, latent, at(posterior, latent) + *score));
+            self.each(chosen, state, |_, latent| set(posterior, latent, at(posterior, latent) + *score));
         }
         let mut best = Best::of(PICKS);
         scores.iter().enumerate().for_each(|(state, &score)| best.offer(state, score));
         for (i, pick) in picks.iter_mut().enumerate().take(best.len) {
             *pick = Pick { weight: at(&best.score, i), ..Pick::default() };
-            self.each(&chosen, best.latent(i), |h, latent| set(&mut pick.latents, h, latent as u16));
+            self.each(chosen, best.latent(i), |h, latent| set(&mut pick.latents, h, latent as u16));
         }
         Some(evidence)
     }
@@ -254,14 +254,14 @@ impl Frame<'_> {
         alone
     }
 
-    /// The latents of each group that fit best beside those of the others; `before` were found with other gains.
+    /// The latents of each group that fit best beside those of the others, in place of those that were found with other gains.
     fn select(
         &self,
         gains: &[f32; MOST_SOURCES],
         alone: &Alone,
-        before: &Chosen,
+        chosen: &mut Chosen,
         scratch: &mut Scratch<'_>,
-    ) -> Chosen {
+    ) {
         let (sources, rows, dims) = (self.model.sources(), self.model.rows(), self.model.dims());
         let Scratch { expected, beside, .. } = scratch;
         let mut partners = [[0; BACKGROUNDS]; MOST_SOURCES];
@@ -272,8 +272,8 @@ impl Frame<'_> {
             }
             *partners = [likely.latent(0), likely.latent(1), alone];
         }
-        let mut chosen: Chosen = [Best::of(kept(sources.len())); MOST_SOURCES];
-        for (h, ((source, chosen), likely)) in sources.iter().zip(&mut chosen).zip(before).enumerate() {
+        for (h, (source, chosen)) in sources.iter().zip(chosen).enumerate() {
+            let before = core::mem::replace(chosen, Best::of(kept(sources.len())));
             let unit = self.unit(at(gains, h));
             beside.set_frame(self.bands, unit);
             let mut weights = [0.0; BACKGROUNDS];
@@ -302,8 +302,8 @@ impl Frame<'_> {
             };
             // Those of the filter before first: beside good ones others can be given up early.
             let mut seen = [0u32; MOST_LATENTS / 32];
-            for place in 0..likely.len {
-                let k = likely.latent(place);
+            for place in 0..before.len {
+                let k = before.latent(place);
                 offer(k);
                 if let Some(word) = seen.get_mut(k / 32) {
                     *word |= 1 << (k % 32);
@@ -315,7 +315,6 @@ impl Frame<'_> {
             let best = [0, 1, 2].map(|i| chosen.latent(if i < chosen.len { i } else { 0 }));
             set(&mut partners, h, best);
         }
-        chosen
     }
 
     /// l_s of all states of the chosen latents, numbered as in [`Frame::each`]. How many there are.
