@@ -58,13 +58,17 @@ impl<'m> Levels<'m> {
         set(self.numbers, 2, residue);
     }
 
+    /// Whether frames no longer reach back into the silence before the first: with an offset that is a loud edge, which says nothing of levels.
+    fn is_filled(frames: f32, overlap: f32) -> bool {
+        frames > (FIRST + 1.0) * overlap
+    }
+
     /// Hears K samples of some mean power; c^2, what the power of the frame is multiplied with.
     pub fn hear(&mut self, model: &SpectralModel<'_>, power: f32) -> f32 {
         let overlap = model.length() as f32 / model.hop() as f32;
         let (mut level, frames) = (at(self.numbers, 0), at(self.numbers, 1) + 1.0);
         let frames = if frames < LONGEST * overlap { frames } else { LONGEST * overlap };
-        // The first frames reach back into the silence before: with an offset that is a loud edge.
-        if frames > (FIRST + 1.0) * overlap {
+        if Self::is_filled(frames, overlap) {
             let weight = if power < QUIET * level { QUIET_WEIGHT } else { 1.0 };
             level += (power - level) * (weight / frames);
         }
@@ -75,11 +79,13 @@ impl<'m> Levels<'m> {
     }
 
     /// Takes the evidence of all filters, and gives their weights.
-    pub fn weigh(&mut self, evidences: &[f32], weights: &mut [f32; MOST_FILTERS]) {
+    pub fn weigh(&mut self, model: &SpectralModel<'_>, evidences: &[f32], weights: &mut [f32; MOST_FILTERS]) {
+        let overlap = model.length() as f32 / model.hop() as f32;
+        let share = if Self::is_filled(at(self.numbers, 1), overlap) { EVIDENCE } else { 0.0 };
         let sums = span_mut(self.numbers, 3, evidences.len());
         let mut most = f32::NEG_INFINITY;
         for (sum, evidence) in sums.iter_mut().zip(evidences) {
-            *sum = FORGET * *sum + EVIDENCE * evidence;
+            *sum = FORGET * *sum + share * evidence;
             most = if *sum > most { *sum } else { most };
         }
         let mut total = 0.0;

@@ -226,7 +226,7 @@ impl Work<'_> {
         }
         let mut weights = [0.0; MOST_FILTERS];
         let evidences = span(&evidences, 0, filters);
-        self.levels.weigh(evidences, &mut weights);
+        self.levels.weigh(model, evidences, &mut weights);
         self.watch.see(model, evidences, &weights, self.posteriors);
         filter::masks(model, &weights, &picks, self.powers, self.masks);
         true

@@ -125,7 +125,8 @@ pub(super) fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
                 .collect();
             let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let total: f64 = scores.iter().map(|score| libm::exp(score - most)).sum();
-            evidences[filter] = 0.98 * evidences[filter] + 0.3 * (most + libm::log(total));
+            let share = if frames > 5.0 * l as f64 / hop as f64 { 0.3 } else { 0.0 };
+            evidences[filter] = 0.98 * evidences[filter] + share * (most + libm::log(total));
             let weights: Vec<f64> = scores.iter().map(|score| libm::exp(score - most) / total).collect();
             *q = vec![0.0; h];
             for (state, weight) in states.iter().zip(&weights) {
