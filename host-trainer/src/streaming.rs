@@ -47,8 +47,12 @@ pub fn separate_channel(
 ) -> Result<Vec<Vec<f32>>, Error> {
     let mut memory = vec![0.0; SpectralStream::memory_len(&model)];
     let mut stream = SpectralStream::new(model, &mut memory)?;
-    let energy: f64 = input.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
-    stream.set_level((energy / input.len().max(1) as f64) as f32);
+    // Without an offset, which the stream takes out.
+    let mean = |of: &dyn Fn(f64) -> f64| {
+        input.iter().map(|&x| of(x.into())).sum::<f64>() / input.len().max(1) as f64
+    };
+    let offset = mean(&|x| x);
+    stream.set_level(mean(&|x| (x - offset) * (x - offset)) as f32);
     if let Some(decibels) = reduction {
         stream.set_reduction(decibels);
     }

@@ -19,13 +19,13 @@ const NEGLIGIBLE: f32 = 1e-3;
 /// What is kept from frame to frame beside posteriors.
 #[derive(Debug)]
 pub(super) struct Levels<'m> {
-    /// Mean power of the input, how many frames it is a mean of, residue of other sources in outputs; then E of each filter.
+    /// Mean power of the input, how many frames it is a mean of, residue of other sources in outputs, frames since the beginning; then E of each filter.
     numbers: &'m mut [f32],
 }
 
 impl<'m> Levels<'m> {
     pub const fn len(filters: usize) -> usize {
-        3 + filters
+        4 + filters
     }
 
     pub fn over(numbers: &'m mut [f32]) -> Self {
@@ -59,8 +59,8 @@ impl<'m> Levels<'m> {
     }
 
     /// Whether frames no longer reach back into the silence before the first: with an offset that is a loud edge, which says nothing of levels.
-    fn is_filled(frames: f32, overlap: f32) -> bool {
-        frames > (FIRST + 1.0) * overlap
+    fn is_filled(&self, model: &SpectralModel<'_>) -> bool {
+        at(self.numbers, 3) * model.hop() as f32 > model.length() as f32
     }
 
     /// Hears K samples of some mean power; c^2, what the power of the frame is multiplied with.
@@ -68,7 +68,9 @@ impl<'m> Levels<'m> {
         let overlap = model.length() as f32 / model.hop() as f32;
         let (mut level, frames) = (at(self.numbers, 0), at(self.numbers, 1) + 1.0);
         let frames = if frames < LONGEST * overlap { frames } else { LONGEST * overlap };
-        if Self::is_filled(frames, overlap) {
+        let heard = at(self.numbers, 3);
+        set(self.numbers, 3, if heard < LONGEST { heard + 1.0 } else { heard });
+        if self.is_filled(model) {
             let weight = if power < QUIET * level { QUIET_WEIGHT } else { 1.0 };
             level += (power - level) * (weight / frames);
         }
@@ -80,9 +82,8 @@ impl<'m> Levels<'m> {
 
     /// Takes the evidence of all filters, and gives their weights.
     pub fn weigh(&mut self, model: &SpectralModel<'_>, evidences: &[f32], weights: &mut [f32; MOST_FILTERS]) {
-        let overlap = model.length() as f32 / model.hop() as f32;
-        let share = if Self::is_filled(at(self.numbers, 1), overlap) { EVIDENCE } else { 0.0 };
-        let sums = span_mut(self.numbers, 3, evidences.len());
+        let share = if self.is_filled(model) { EVIDENCE } else { 0.0 };
+        let sums = span_mut(self.numbers, 4, evidences.len());
         let mut most = f32::NEG_INFINITY;
         for (sum, evidence) in sums.iter_mut().zip(evidences) {
             *sum = FORGET * *sum + share * evidence;
