@@ -6,6 +6,7 @@ use crate::prepare::not_definite;
 use faer::{Mat, MatMut, MatRef, Par, Side};
 use spikelet::math::Real;
 use spikelet::model::PANEL;
+pub(crate) use spikelet::project::many::product;
 
 /// L^-1 with L L^T = `matrix` (n x n), packed by rows; `None` when it is not positive definite.
 pub(crate) fn cholesky_inverse(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
@@ -44,43 +45,23 @@ pub(crate) fn unit(vector: &[f64]) -> Option<Vec<f64>> {
     (norm > 0.0 && norm.is_finite()).then(|| vector.iter().map(|v| v / norm).collect())
 }
 
+/// Rows and columns of a matrix that are transposed together, so that what is read and what is written stay in the cache.
+const TILE: usize = 16;
+
 /// The transpose of a row-major matrix with this many columns.
 pub(crate) fn transposed(matrix: &[f64], columns: usize) -> Vec<f64> {
-    let rows = matrix.len() / columns.max(1);
+    let columns = columns.max(1);
+    let rows = matrix.len() / columns;
     let mut out = vec![0.0; matrix.len()];
-    for (i, row) in matrix.chunks_exact(columns.max(1)).enumerate() {
-        for (j, &value) in row.iter().enumerate() {
-            out[j * rows + i] = value;
+    for (block, band) in matrix.chunks(TILE * columns).enumerate() {
+        for first in (0..columns).step_by(TILE) {
+            for j in first..(first + TILE).min(columns) {
+                let to = &mut out[j * rows + block * TILE..];
+                to.iter_mut().zip(band.chunks_exact(columns)).for_each(|(to, row)| *to = row[j]);
+            }
         }
     }
     out
-}
-
-/// Rows that [`product`] works on at a time: with a panel of doubles, as many sums as a processor has registers for.
-const ROWS: usize = 4;
-
-/// A B^T, row-major, of A (n x k) and B in panels ([`pack`]), for the first `columns` rows of B. Every entry is summed from its first
-/// product on, each rounded, as the core's projection does: bits do not depend on the processor or on an entry's place.
-pub(crate) fn product<T: Real>(a: &[T], panels: &[T], k: usize, columns: usize, out: &mut [T]) {
-    for (a, out) in a.chunks(ROWS * k).zip(out.chunks_mut(ROWS * columns)) {
-        let mut rows = a.chunks_exact(k);
-        // Of fewer rows than there is room for, the last stands for those that lack.
-        let last = a.len() / k - 1;
-        let rows: [&[T]; ROWS] = std::array::from_fn(|_| rows.next().unwrap_or(&a[last * k..]));
-        for (p, panel) in panels.chunks_exact(PANEL * k).enumerate() {
-            let mut sums = [[T::ZERO; PANEL]; ROWS];
-            for (i, b) in panel.chunks_exact(PANEL).enumerate() {
-                for (sums, row) in sums.iter_mut().zip(rows) {
-                    let a = row[i];
-                    sums.iter_mut().zip(b).for_each(|(sum, &b)| *sum += a * b);
-                }
-            }
-            let width = PANEL.min(columns - p * PANEL);
-            for (out, sums) in out.chunks_exact_mut(columns).zip(&sums) {
-                out[p * PANEL..][..width].copy_from_slice(&sums[..width]);
-            }
-        }
-    }
 }
 
 /// The columns of a row-major matrix (k x n) in panels, as [`product`] wants them: `PANEL` columns, row by row, with zeros where

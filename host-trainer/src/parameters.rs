@@ -124,7 +124,8 @@ impl Parameters {
         length("W", &self.dictionary, d * h)?;
         length("pi", &self.prior, h)?;
         each("W", &self.dictionary, f64::is_finite, "must be finite")?;
-        if let Some(i) = self.dictionary.iter().position(|&w| w < 0.0 && self.kind.kind().is_non_negative()) {
+        let is_non_negative = self.kind.kind().is_non_negative();
+        if let Some(i) = self.dictionary.iter().position(|&w| w < 0.0).filter(|_| is_non_negative) {
             let what = format!(
                 "{} must not be negative in a model of kind {}",
                 self.dictionary[i],
@@ -252,6 +253,10 @@ fn length(name: &str, values: &[f64], expected: usize) -> Result<()> {
 }
 
 fn each(name: &str, values: &[f64], good: impl Fn(f64) -> bool, rule: &str) -> Result<()> {
+    // Nearly always all are, which is quicker to see without looking for the first.
+    if values.iter().fold(true, |all, &v| all & good(v)) {
+        return Ok(());
+    }
     match values.iter().position(|&v| !good(v)) {
         Some(i) => {
             Err(Error::input(format_args!("{} {rule}", values[i]), format_args!("{name}[{i}]"), "correct it"))

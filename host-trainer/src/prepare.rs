@@ -200,7 +200,7 @@ impl<T: Real> Prepared<T> {
             slab_precision: variances.iter().map(|v| T::from_f64(1.0 / v)).collect(),
             gram_diagonal: round(&diagonal),
             score_offset: diagonal.iter().zip(&variances).map(offset).map(T::from_f64).collect(),
-            gram: keep_gram.then(|| (0..h).flat_map(|i| round(&gram[i * h..=i * h + i])).collect()),
+            gram: keep_gram.then(|| triangle(&gram, h)),
             selection,
             table: table.map(|records| round(&records)),
             fixed: None,
@@ -310,6 +310,15 @@ pub(crate) fn not_definite(name: &str) -> Error {
 
 fn round<T: Real>(values: &[f64]) -> Vec<T> {
     values.iter().map(|&v| T::from_f64(v)).collect()
+}
+
+/// What a symmetric matrix has up to its diagonal, by rows.
+fn triangle<T: Real>(matrix: &[f64], n: usize) -> Vec<T> {
+    let mut packed = Vec::with_capacity(n * (n + 1) / 2);
+    for (i, row) in matrix.chunks_exact(n).enumerate() {
+        packed.extend(row[..=i].iter().map(|&v| T::from_f64(v)));
+    }
+    packed
 }
 
 /// 1 / sigma_dc^2, and half the sum of its logarithms relative to that of the pooled noise, which the model's constant has.

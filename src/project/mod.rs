@@ -2,7 +2,7 @@
 //!
 //! The only stage whose work depends on D: D H multiply-adds, plus D (shared or diagonal noise) or
 //! D (D + 1) (full noise). Later stages use only b, G and the prior.
-//! The product with W is in [`kernel`]. With an integer dictionary u is rounded to integers, in place.
+//! The product with W is in [`kernel`], of many samples at once in `many`. With an integer dictionary u is rounded to integers, in place.
 
 #[cfg(all(target_arch = "arm", target_abi = "eabihf"))]
 mod cortex_m;
@@ -10,6 +10,8 @@ mod cortex_m;
 mod dsp;
 pub mod integer;
 pub mod kernel;
+#[cfg(feature = "training")]
+pub mod many;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

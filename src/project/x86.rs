@@ -1,13 +1,15 @@
-//! [`super::kernel::portable`] for desktops: four panels side by side, in vectors of eight where the processor has them.
+//! [`super::kernel`] and `many` for desktops, in the widest vectors that the processor has.
 //!
-//! A panel by itself waits for its own sums: an addition takes four cycles, and the next one needs its result. Four panels fill that
-//! time. Every latent is still summed from dimension 0 up, so the bits are those of the portable code.
+//! A sum by itself waits for its own result: an addition takes four cycles, and the next one needs it. Four panels side by side, or four
+//! rows, fill that time. Every entry is still summed from its first product on, so the bits are those of the portable code.
 #![allow(unsafe_code)]
 
 use super::kernel::portable;
+#[cfg(feature = "training")]
+use super::many;
 use crate::model::PANEL;
 use crate::numeric::math::Real;
-use core::arch::x86_64::{__cpuid, _xgetbv};
+use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use core::sync::atomic::{AtomicU8, Ordering};
 
 /// Panels side by side.
@@ -15,7 +17,7 @@ const WIDE: usize = 4;
 
 /// See [`super::kernel::project`].
 pub fn project<T: Real>(dictionary: &[T], weighted: &[T], projection: &mut [T]) {
-    if has_avx() {
+    if vectors() >= Vectors::Avx {
         // SAFETY: the processor has AVX, and the operating system saves its registers.
         unsafe { project_avx(dictionary, weighted, projection) }
     } else {
@@ -54,33 +56,75 @@ fn wide<T: Real>(dictionary: &[T], weighted: &[T], projection: &mut [T]) {
     portable(rest, weighted, left);
 }
 
-/// Whether there are vectors of eight. The processor is asked once: in a virtual machine that takes microseconds.
-fn has_avx() -> bool {
-    const UNKNOWN: u8 = 0;
-    const NO: u8 = 1;
-    const YES: u8 = 2;
-    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
-    match KNOWN.load(Ordering::Relaxed) {
-        UNKNOWN => {
-            let has = !cfg!(miri) && detect(); // Miri knows no CPUID
-            KNOWN.store(if has { YES } else { NO }, Ordering::Relaxed);
-            has
-        }
-        known => known == YES,
+/// See [`many::product`]. As many sums as there are registers for: two panels of singles, or one of doubles, two with AVX-512.
+#[cfg(feature = "training")]
+pub fn product<T: Real>(a: &[T], panels: &[T], k: usize, columns: usize, out: &mut [T]) {
+    let is_single = size_of::<T>() == size_of::<f32>();
+    // SAFETY: the processor has what the functions are compiled for, and the operating system saves its registers.
+    match vectors() {
+        Vectors::Avx512 => unsafe { product_avx512(a, panels, k, columns, out) },
+        Vectors::Avx if is_single => unsafe { product_avx::<T, 2>(a, panels, k, columns, out) },
+        Vectors::Avx => unsafe { product_avx::<T, 1>(a, panels, k, columns, out) },
+        Vectors::Few => many::portable::<T, 1>(a, panels, k, columns, out),
     }
 }
 
-fn detect() -> bool {
-    // AVX, and XGETBV, which tells whether the operating system saves its registers (bits 1 and 2).
+#[cfg(feature = "training")]
+#[target_feature(enable = "avx")]
+fn product_avx<T: Real, const SIDE: usize>(a: &[T], panels: &[T], k: usize, columns: usize, out: &mut [T]) {
+    many::portable::<T, SIDE>(a, panels, k, columns, out);
+}
+
+#[cfg(feature = "training")]
+#[target_feature(enable = "avx512f")]
+fn product_avx512<T: Real>(a: &[T], panels: &[T], k: usize, columns: usize, out: &mut [T]) {
+    many::portable::<T, 2>(a, panels, k, columns, out);
+}
+
+/// What the processor has that is used here.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+enum Vectors {
+    Few = 1,
+    Avx = 2,
+    Avx512 = 3,
+}
+
+/// The processor is asked once: in a virtual machine that takes microseconds.
+fn vectors() -> Vectors {
+    static KNOWN: AtomicU8 = AtomicU8::new(0);
+    let known = [Vectors::Few, Vectors::Avx, Vectors::Avx512];
+    let of = |known_as: u8| known.into_iter().find(|&vectors| vectors as u8 == known_as);
+    of(KNOWN.load(Ordering::Relaxed)).unwrap_or_else(|| {
+        let found = if cfg!(miri) { Vectors::Few } else { detect() }; // Miri knows no CPUID
+        KNOWN.store(found as u8, Ordering::Relaxed);
+        found
+    })
+}
+
+fn detect() -> Vectors {
+    // AVX, and XGETBV, which tells which registers the operating system saves: bits 1 and 2 for AVX, 5 to 7 for AVX-512.
     const NEEDED: u32 = 1 << 28 | 1 << 27;
+    const AVX: u64 = 0b110;
+    const AVX_512: u64 = 0b1110_0110;
+    const AVX_512F: u32 = 1 << 16;
     #[target_feature(enable = "xsave")]
-    fn saved() -> bool {
+    fn saved() -> u64 {
         // SAFETY: only called where CPUID says that XGETBV is there.
-        let registers = unsafe { _xgetbv(0) };
-        registers & 6 == 6
+        unsafe { _xgetbv(0) }
     }
-    // SAFETY: every 64-bit x86 has CPUID; for the second see the first.
-    __cpuid(1).ecx & NEEDED == NEEDED && unsafe { saved() }
+    // Every 64-bit x86 has CPUID.
+    if __cpuid(1).ecx & NEEDED != NEEDED {
+        return Vectors::Few;
+    }
+    // SAFETY: CPUID says that XGETBV is there.
+    let saved = unsafe { saved() };
+    let has_512 = __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx & AVX_512F != 0;
+    match saved {
+        _ if has_512 && saved & AVX_512 == AVX_512 => Vectors::Avx512,
+        _ if saved & AVX == AVX => Vectors::Avx,
+        _ => Vectors::Few,
+    }
 }
 
 #[cfg(test)]
@@ -104,5 +148,45 @@ mod tests {
             assert_eq!(expected, plain, "D = {dims}, H = {latents}");
             assert_eq!(expected, found, "D = {dims}, H = {latents}, vectors");
         }
+    }
+
+    /// Every way of multiplying that this processor has, against sums one by one.
+    #[cfg(feature = "training")]
+    #[test]
+    fn bits_of_products_do_not_depend_on_the_processor() {
+        fn check<T: Real>() {
+            for (n, k, columns) in [(1usize, 1usize, 1usize), (4, 3, 8), (5, 7, 9), (13, 2, 33), (70, 64, 40)]
+            {
+                let packed = k * columns.next_multiple_of(PANEL);
+                let number = |i: usize| T::from_f64(((i * 7919 % 1000) as f64 - 500.0) * 0.013);
+                let a: Vec<T> = (0..n * k).map(number).collect();
+                let panels: Vec<T> = (0..packed).map(|i| number(i + 31)).collect();
+                let entry = |row: usize, column: usize| {
+                    let start = column / PANEL * PANEL * k + column % PANEL;
+                    (0..k).fold(T::ZERO, |sum, i| sum + a[row * k + i] * panels[start + i * PANEL])
+                };
+                let expected: Vec<T> = (0..n * columns).map(|e| entry(e / columns, e % columns)).collect();
+                let test = |name: &str, work: &dyn Fn(&mut [T])| {
+                    let mut found = std::vec![T::ZERO; n * columns];
+                    work(&mut found);
+                    assert_eq!(found, expected, "{name}: {n} x {k} x {columns}");
+                };
+                test("one panel", &|out| many::portable::<T, 1>(&a, &panels, k, columns, out));
+                test("two panels", &|out| many::portable::<T, 2>(&a, &panels, k, columns, out));
+                test("as chosen", &|out| product(&a, &panels, k, columns, out));
+                if vectors() >= Vectors::Avx {
+                    // SAFETY: there is AVX.
+                    test("AVX, one", &|out| unsafe { product_avx::<T, 1>(&a, &panels, k, columns, out) });
+                    // SAFETY: the same.
+                    test("AVX, two", &|out| unsafe { product_avx::<T, 2>(&a, &panels, k, columns, out) });
+                }
+                if vectors() == Vectors::Avx512 {
+                    // SAFETY: there is AVX-512.
+                    test("AVX-512", &|out| unsafe { product_avx512(&a, &panels, k, columns, out) });
+                }
+            }
+        }
+        check::<f32>();
+        check::<f64>();
     }
 }

@@ -19,6 +19,7 @@ use super::points::Points;
 use super::settings::Precision;
 use super::statistics::Statistics;
 use crate::cluster::Cluster;
+use crate::linalg::transposed;
 use crate::parameters::{Parameters, SlabCov};
 use crate::prepare::{Holes, Options, StatesName};
 use crate::{Error, Result};
@@ -306,6 +307,8 @@ impl<T: Scalar> Lanes<T> {
         let (all, cluster) = (self.all, self.cluster.clone());
         let (own, poor): (Vec<Statistics>, Vec<Vec<Poor>>) = self.into_own().map(Lane::finish).unzip();
         let mut sums = Statistics::add_up(own, all, parameters, &cluster);
+        sums.cross = transposed(&sums.cross, parameters.dims);
+        sums.share = transposed(&sums.share, parameters.dims);
         sums.pulls_to_slab(parameters);
         let poor = if names_worst { gather(poor.concat(), parameters.dims, &cluster) } else { Vec::new() };
         (sums, poor)

@@ -94,7 +94,7 @@ pub(super) fn pass(
         let t = number * batches + batch;
         let stage = settings.stage(start.anneals, number as f64 + batch as f64 / batches as f64);
         let engine = settings.engine_at(start.number, t);
-        let how = How { engine, temperature, kept, options: stage.options, names_worst: true };
+        let how = How { engine, temperature, kept, options: stage.options, names_worst: revives };
         let (found, worst) = match stage.noise == 1.0 {
             true => e_step(settings, &start.parameters, &how, &mut few, threads)?,
             false => {

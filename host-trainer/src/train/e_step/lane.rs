@@ -9,7 +9,7 @@ use super::job::{Job, Scalar, Seen, Wanted};
 use super::mixture::Sheet;
 use super::restricted::Restricted;
 use super::scatter::{add_products, add_selected_products};
-use crate::linalg::{product, transposed};
+use crate::linalg::product;
 use crate::parameters::Parameters;
 use crate::{Error, Result};
 use spikelet::gibbs::Draw;
@@ -209,11 +209,10 @@ impl Lane {
         }
     }
 
-    /// The sums of all chunks.
+    /// The sums of all chunks; those of products with the data the other way round, H x D.
     pub fn finish(mut self) -> (Statistics, Vec<Poor>) {
-        let dims = self.cross.seen.len() / self.sums.mean.len().max(1);
-        self.sums.cross = transposed(&self.cross.seen, dims);
-        self.sums.share = transposed(&self.cross.share, dims);
+        self.sums.cross = self.cross.seen;
+        self.sums.share = self.cross.share;
         (self.sums, self.poor)
     }
 }
@@ -252,6 +251,9 @@ pub(super) fn note<T: Scalar>(
 fn residual<T: Scalar>(parameters: &Parameters, chunk: &[f64], point: usize, mean: &[T]) -> Vec<f64> {
     let (d, h) = (parameters.dims, parameters.latents);
     let y = &chunk[point * d..][..d];
-    let explained = |row: &[f64]| row.iter().zip(mean).map(|(w, x)| w * x.to_f64()).sum::<f64>();
+    // Few latents have a mean.
+    let means = mean.iter().enumerate().map(|(j, x)| (j, x.to_f64()));
+    let on: Vec<(usize, f64)> = means.filter(|(_, x)| *x != 0.0).collect();
+    let explained = |row: &[f64]| on.iter().map(|&(j, x)| row[j] * x).sum::<f64>();
     y.iter().zip(parameters.dictionary.chunks_exact(h)).map(|(y, row)| y - explained(row)).collect()
 }
