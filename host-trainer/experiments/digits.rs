@@ -14,6 +14,9 @@
 //! default points that may need more than gamma parts are left out in the end, as in the paper; `all points count` does not,
 //! nor does `all states`.
 //!
+//! The second table says what parts that are on or off can do at all where an image is one state: of every image the best of all 4096 states, and
+//! parts that fit these best, in turn until nothing is gained. They begin with the parts of NMF, times a percentile of their coefficients, or with images.
+//!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example digits -- [--quick] PATH
 //! ```
@@ -24,6 +27,7 @@ mod common;
 
 use common::Arguments;
 use common::reconstruct::explained;
+use common::switches;
 use common::table::{Table, mean_and_spread};
 use faer::Mat;
 use spikelet::rng::Rng;
@@ -38,6 +42,10 @@ const POINTS: usize = 1000;
 const PRIOR: f64 = 0.3;
 /// Of the baseline.
 const STEPS: usize = 500;
+/// Of coefficients, which scale parts that are on or off.
+const PERCENTILES: [usize; 5] = [60, 70, 80, 90, 100];
+/// Starts from images.
+const IMAGES: usize = 15;
 
 fn main() -> ExitCode {
     common::main(experiment)
@@ -87,7 +95,8 @@ fn experiment(arguments: &Arguments) -> Result<()> {
         data::Points::read(arguments.path("name the array (.npy) that holds the images, one per row")?)?;
     let (values, dims) = (draw(&images, points), images.dims);
     let square = values.iter().map(|y| y * y).sum::<f64>() / values.len() as f64;
-    let errors = arguments.trials(starts, |start| Ok(classical(&values, dims, start)))?;
+    let found = arguments.trials(starts, |start| Ok(factorised(&values, dims, start)))?;
+    let errors: Vec<f64> = found.iter().map(|found| found.0).collect();
     let classical = errors.iter().fold(f64::INFINITY, |best, &e| best.min(e));
     println!(
         "N = {points}, D = {dims}, H = {LATENTS}, {starts} starts, {iterations} iterations; the data's mean square is {square:.4}\n\
@@ -123,7 +132,40 @@ fn experiment(arguments: &Arguments) -> Result<()> {
             format!("{:.3}", mean(4)),
         ]);
     }
+    println!("\nThe best states by exhaustive search\n");
+    let table = Table::new(&["first parts                     ", "above NMF", "improved in turn"]);
+    let images = if arguments.quick { 1 } else { IMAGES };
+    let (_, codes, parts) = found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("a start");
+    let mut begin: Vec<(String, Vec<f64>)> = Vec::new();
+    for percentile in PERCENTILES {
+        begin.push((format!("of NMF, times percentile {percentile}"), scaled(&codes, &parts, percentile)));
+    }
+    begin.extend((0..images).map(|start| (format!("images, draw {start}"), some(&values, dims, start))));
+    let results =
+        arguments.trials(begin.len(), |at| Ok(switches::errors(&values, dims, begin[at].1.clone())))?;
+    for ((name, _), (first, last)) in begin.into_iter().zip(results) {
+        let above = |error: f64| format!("{:+.1} %", 100.0 * (error / classical - 1.0));
+        table.row(&[name, above(first), above(last)]);
+    }
     Ok(())
+}
+
+/// Parts of NMF, each times this percentile of its coefficients. (H x D)
+fn scaled(codes: &Mat<f64>, parts: &Mat<f64>, percentile: usize) -> Vec<f64> {
+    let strength = |part: usize| {
+        let mut seen: Vec<f64> = (0..codes.nrows()).map(|i| codes[(i, part)]).collect();
+        seen.sort_by(f64::total_cmp);
+        seen[(seen.len() - 1) * percentile / 100]
+    };
+    (0..LATENTS).flat_map(|part| (0..parts.ncols()).map(move |d| strength(part) * parts[(part, d)])).collect()
+}
+
+/// Some images, less bright, as first parts.
+fn some(values: &[f64], dims: usize, start: usize) -> Vec<f64> {
+    let mut rng = Rng::new(common::seed(43, start));
+    let images = values.len() / dims;
+    let mut one = || (rng.uniform::<f64>() * images as f64) as usize % images;
+    (0..LATENTS).flat_map(|_| values[one() * dims..][..dims].iter().map(|y| 0.7 * y)).collect()
 }
 
 /// Different images in random order, in [0, 1].
@@ -151,8 +193,8 @@ fn run(settings: &Settings, values: &[f64], dims: usize, start: usize) -> Result
     Ok([found.error, found.map_error, found.on, model.prior[0], model.noise_variances()[0].sqrt()])
 }
 
-/// The error that the multiplicative updates of Lee and Seung come to.
-fn classical(values: &[f64], dims: usize, start: usize) -> f64 {
+/// The error that the multiplicative updates of Lee and Seung come to, their coefficients and parts.
+fn factorised(values: &[f64], dims: usize, start: usize) -> (f64, Mat<f64>, Mat<f64>) {
     let mut rng = Rng::new(common::seed(42, start));
     let n = values.len() / dims;
     let data = Mat::from_fn(n, dims, |i, j| values[i * dims + j]);
@@ -172,5 +214,5 @@ fn classical(values: &[f64], dims: usize, start: usize) -> f64 {
         improve(&mut parts, ought, is);
     }
     let rest = &data - &codes * &parts;
-    rest.squared_norm_l2() / values.len() as f64
+    (rest.squared_norm_l2() / values.len() as f64, codes, parts)
 }

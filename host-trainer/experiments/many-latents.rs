@@ -39,7 +39,7 @@ fn experiment(arguments: &Arguments) -> Result<()> {
             return Err(Error::input(what, "--figure", "use 10, or leave it out"));
         }
     };
-    println!("{POINTS} points of {DIMS} dimensions, {name}, one thread\n");
+    println!("{POINTS} points of {DIMS} dimensions, {name}, one thread, CPU seconds\n");
     let columns = ["H", "E-step (s)", "points a second", "M-step (s)", "moments (MB)", "most memory (MB)"];
     let table = Table::new(&columns);
     let sizes: &[usize] = match (arguments.quick, is_truncated) {
@@ -63,7 +63,7 @@ fn experiment(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Seconds of an E-step, and of an E-step with its M-step.
+/// CPU seconds of an E-step, and of an E-step with its M-step.
 fn times(latents: usize, is_truncated: bool) -> Result<(f64, f64)> {
     let mut points = Points::new(data(latents), DIMS);
     let engine = match is_truncated {

@@ -22,6 +22,7 @@
 //! | [`scenes`] | images of objects that hide each other |
 //! | [`strokes`] | patches of strokes that cover each other, and what looks like one |
 //! | [`svg`] | many small curves or images as a picture |
+//! | [`switches`] | parts that are on or off, fitted by exhaustive search |
 //! | [`table`] | figures as a Markdown table, and the few statistics that go into one |
 #![allow(dead_code)] // each experiment uses its own part
 
@@ -45,6 +46,7 @@ pub mod rooms;
 pub mod scenes;
 pub mod strokes;
 pub mod svg;
+pub mod switches;
 pub mod table;
 
 use clap::Parser;

@@ -280,7 +280,9 @@ impl State {
         let log_det = self.whitening.as_ref().map_or(0.0, |w| w.log_det);
         let offset = log_det * points.len() as f64;
         // The last E-step tells what the parameters are worth, not how warm they are.
-        let enough = !settings.wavers() && (settings.batch == 0 || iteration >= settings.least_passes());
+        let least =
+            if settings.batch == 0 { 0 } else { settings.passes_to_settle(now.anneals, points.len()) };
+        let enough = !settings.wavers() && iteration >= least;
         let settled = |history: &[Step]| {
             (enough && converged(history, settings.tolerance)) || is_stale(settings, history)
         };

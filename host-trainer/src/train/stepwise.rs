@@ -48,6 +48,10 @@ const REVIVE_PASSES_OF_SEARCH: usize = 5;
 const REVIVE_EVERY: usize = 5;
 const NOISE_EVERY: usize = 4;
 
+/// M-steps, and passes at most, before which a start that anneals does not end because little changed: a latent that came to its direction
+/// late is not there yet, and hardly shows in the free energy.
+const SETTLING: (usize, usize) = (150, 15);
+
 impl Settings {
     /// Passes in which latents are revived.
     fn revives(&self) -> usize {
@@ -57,6 +61,18 @@ impl Settings {
     /// Passes before which a run does not end by itself.
     pub(super) fn least_passes(&self) -> usize {
         self.revives() + if self.is_adaptive() { 1 } else { 2 }
+    }
+
+    /// Passes before which a start does not end because little changed.
+    pub(super) fn passes_to_settle(&self, anneals: bool, points: usize) -> usize {
+        let (steps, passes) = SETTLING;
+        let settling = if anneals { steps.div_ceil(self.batches(points)).min(passes) } else { 0 };
+        self.least_passes().max(settling)
+    }
+
+    /// Batches of a pass.
+    fn batches(&self, points: usize) -> usize {
+        (points as f64 / self.batch as f64).round().max(1.0) as usize
     }
 }
 
@@ -72,9 +88,8 @@ pub(super) fn pass(
     let number = start.history.len();
     let mut sums = start.sums.take().unwrap_or_else(|| expected(&start.parameters, n));
     let order = shuffled(points.runs(), settings.seed, start.number, number);
-    let batches = (n as f64 / settings.batch as f64).round().max(1.0) as usize;
     // With few points there may be fewer runs than batches.
-    let batches = batches.min(order.len());
+    let batches = settings.batches(n).min(order.len());
     let (mut free_energy, mut warnings) = (0.0, Vec::new());
     let mut poor: Vec<Poor> = Vec::new();
     let temperature = settings.temperature_at(number);
