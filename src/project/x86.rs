@@ -60,10 +60,12 @@ fn wide<T: Real>(dictionary: &[T], weighted: &[T], projection: &mut [T]) {
 #[cfg(feature = "training")]
 pub fn product<T: Real>(a: &[T], panels: &[T], k: usize, columns: usize, out: &mut [T]) {
     let is_single = size_of::<T>() == size_of::<f32>();
-    // SAFETY: the processor has what the functions are compiled for, and the operating system saves its registers.
     match vectors() {
+        // SAFETY: the processor has AVX-512, and the operating system saves its registers.
         Vectors::Avx512 => unsafe { product_avx512(a, panels, k, columns, out) },
+        // SAFETY: the processor has AVX, and the operating system saves its registers.
         Vectors::Avx if is_single => unsafe { product_avx::<T, 2>(a, panels, k, columns, out) },
+        // SAFETY: the same.
         Vectors::Avx => unsafe { product_avx::<T, 1>(a, panels, k, columns, out) },
         Vectors::Few => many::portable::<T, 1>(a, panels, k, columns, out),
     }
