@@ -128,6 +128,11 @@ fn colours_are_learned_together() {
     let output = desk.run(&["denoise", "together.spk", "grey.png", "out.png"]);
     assert!(String::from_utf8(output.stderr).unwrap().contains("1 colours where patches have 3"));
     desk.good("report together.json --out page.html");
+    // An array has colours, too, where sizes are chosen.
+    let array = Sheet { kind: SheetKind::Array { colours: true }, ..picture(64, 48, 3, 25.0) };
+    array.write(desk.path("noisy.npy")).unwrap();
+    desk.good("train --patch auto noisy.npy --iterations 1 --out auto.spk");
+    desk.good("denoise auto.spk noisy.npy auto.npy");
 }
 
 #[test]

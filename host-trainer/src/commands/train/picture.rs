@@ -18,13 +18,13 @@ impl Train {
     /// Fills in sizes that flags leave open, where the data are pictures.
     pub(super) fn choose_sizes(&mut self) -> Result<()> {
         let is_picture = |path: &Path| ending(path).as_deref() == Some("png");
-        // Where flags are missing, a file that cannot be read is told first.
-        if !self.plan.is_complete() && !self.plan.is_spatial() {
+        let patch = self.framing.patch();
+        // Where flags are missing, a file that cannot be read is told first; a picture is read below, with its colours.
+        if !self.plan.is_complete() && !self.plan.is_spatial() && patch.is_none() {
             for path in self.data.iter().filter(|path| !path.is_dir() && !is_picture(path)) {
                 Source::open(path)?;
             }
         }
-        let patch = self.framing.patch();
         let all_pictures = self.data.iter().all(|path| is_picture(path));
         if patch.is_none() && (!all_pictures || self.framing.is_of_recordings()) {
             return Ok(());
