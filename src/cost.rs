@@ -36,8 +36,8 @@ impl Operations {
     }
 }
 
-/// Saturates. Out of line, since in line it would be half of this file's code; sizes and what a flip takes fit a word, since the parameters that
-/// they count are in memory.
+/// Saturates. Out of line, since in line it would be half of this file's code; sizes and what a flip takes fit a word, since the
+/// parameters that they count are in memory.
 #[inline(never)]
 const fn times(count: u64, each: u64) -> u64 {
     count.saturating_mul(each)
@@ -172,7 +172,8 @@ impl<T: Real> Model<'_, T> {
                 if self.shape.kind.has_slab() { (d + 1) * (10 * digits + 30 + 2 * 120) } else { 4 * d };
             product(n, a * d + pieces + 40) + product(3 * a + 4, d)
         } else {
-            // conditional 12, exponential 12, normal variate 16, residuals; the tableau, where latents are flipped; both recomputed from time to time
+            // conditional 12, exponential 12, normal variate 16, residuals; the tableau, where latents are flipped; both
+            // recomputed from time to time
             (n * (40 + n) + 2 * a * flip) as u64 + ((n * n) as u64 + gather) / u64::from(REFRESH)
         };
         // Every state that a chain looks at before it begins takes less than a sweep, which has a joint too.

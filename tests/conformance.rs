@@ -45,12 +45,12 @@ fn settings(kind: Kind) -> Gibbs {
     Gibbs { chains: 2, extra: 1, seed: 1, ..Gibbs::new(kind, 10) }
 }
 
-/// The rows of the cost table. The first has loud samples (they take the reference path on the
-/// way), the second a slab mean and diagonal noise, the third a Gram matrix that is computed. Then latents that
-/// are on or off, added up or the strongest alone, and the samplers. Then dictionaries of integers, as their names say, one without
-/// negative numbers, the first shape again with ordinary samples only, and one with more states than factors are kept of. At last
-/// two that are inferred in integers; the second has samples that are too loud for that. Then mixtures whose components share their noise or
-/// have their own, and one that selects by learned scores.
+/// The rows of the cost table. The first has loud samples (they take the reference path on the way), the second a slab mean and
+/// diagonal noise, the third a Gram matrix that is computed. Then latents that are on or off, added up or the strongest alone,
+/// and the samplers. Then dictionaries of integers, as their names say, one without negative numbers, the first shape again with
+/// ordinary samples only, and one with more states than factors are kept of. At last two that are inferred in integers; the
+/// second has samples that are too loud for that. Then mixtures whose components share their noise or have their own, and one
+/// that selects by learned scores.
 const RECIPES: [Recipe; 20] = [
     Recipe { kind: ModelKind::Gsc, name: "d4h6", dims: 4, latents: 6, selected: 6, max_active: 6 },
     Recipe { kind: ModelKind::Gsc, name: "d16h32", dims: 16, latents: 32, selected: 14, max_active: 8 },

@@ -7,9 +7,9 @@
 //! from N = 128 000 on; those of Laplace sources fall too, but stay higher.
 //!
 //! Here the repetitions become fewer with N (the table says how many), down to one of exact EM and five of truncated EM, because
-//! exact EM on 512 000 points takes as long as on all smaller numbers together. Single starts end in local optima too often to see how the global one
-//! depends on N, so a repetition begins with four short starts on at most 4000 of its points, of which the best goes on for 100
-//! iterations; then come 30 on four times as many points each, up to all.
+//! exact EM on 512 000 points takes as long as on all smaller numbers together. Single starts end in local optima too often to
+//! see how the global one depends on N, so a repetition begins with four short starts on at most 4000 of its points, of which the
+//! best goes on for 100 iterations; then come 30 on four times as many points each, up to all.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example consistency -- [--quick] [--skip ROWS]

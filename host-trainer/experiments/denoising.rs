@@ -7,9 +7,10 @@
 //! Unlike the papers, the mean is taken off every patch and put back at the end, and EM is stepwise, with ten passes in
 //! place of 65. S5C has one noise variance per pixel, as in 003.
 //!
-//! `--figure 8` is figure 8 of 000 instead: how many of 256 latents are used at a noise of 25 (paper: about 107), by stepwise EM and by plain EM
-//! in 65 iterations, as in the paper. The paper does not say what counts as used; here a latent is if it is on in one patch of a thousand, and two other limits are
-//! beside it. The picture has the fields of the last row that are used, the most frequent first.
+//! `--figure 8` is figure 8 of 000 instead: how many of 256 latents are used at a noise of 25 (paper: about 107), by stepwise EM
+//! and by plain EM in 65 iterations, as in the paper. The paper does not say what counts as used; here a latent is if it is on in
+//! one patch of a thousand, and two other limits are beside it. The picture has the fields of the last row that are used, the
+//! most frequent first.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example denoising -- PICTURE.png [--quick] [--skip ROWS] [--figure 8] [--picture FILE]

@@ -14,8 +14,9 @@
 //! default points that may need more than gamma parts are left out in the end, as in the paper; `all points count` does not,
 //! nor does `all states`.
 //!
-//! The second table says what parts that are on or off can do at all where an image is one state: of every image the best of all 4096 states, and
-//! parts that fit these best, in turn until nothing is gained. They begin with the parts of NMF, times a percentile of their coefficients, or with images.
+//! The second table says what parts that are on or off can do at all where an image is one state: of every image the best of all
+//! 4096 states, and parts that fit these best, in turn until nothing is gained. They begin with the parts of NMF, times a
+//! percentile of their coefficients, or with images.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example digits -- [--quick] PATH

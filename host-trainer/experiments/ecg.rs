@@ -5,11 +5,12 @@
 //! what they cannot know: a Savitzky-Golay filter of the degree and length that come closest to the truth in this very stretch, and a
 //! Wiener filter that knows the spectrum of the clean stretch and the noise.
 //!
-//! **Two hearts.** Eight electrodes on a pregnant woman, five of them on the abdomen. There is no truth; what is
-//! printed of a signal are the beats of the fetus in it (at least 60 samples apart), their rate if there are 250 samples a second, the
-//! standard deviation of their intervals over the mean, and how much stronger it is at beats of the fetus than at those of the mother. The mother's
-//! beats are those of the last thoracic lead. Of the signals of a method that beat at least 1.25 times as fast as the mother the most regular
-//! one is taken. GSC learns eight latents from whitened samples (four starts, as `train --whiten` has by default); its signals are posterior means.
+//! **Two hearts.** Eight electrodes on a pregnant woman, five of them on the abdomen. There is no truth; what is printed of a
+//! signal are the beats of the fetus in it (at least 60 samples apart), their rate if there are 250 samples a second, the
+//! standard deviation of their intervals over the mean, and how much stronger it is at beats of the fetus than at those of the
+//! mother. The mother's beats are those of the last thoracic lead. Of the signals of a method that beat at least 1.25 times as
+//! fast as the mother the most regular one is taken. GSC learns eight latents from whitened samples (four starts, as `train
+//! --whiten` has by default); its signals are posterior means.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example ecg -- FOLDER [--quick] [--picture FILE.svg]

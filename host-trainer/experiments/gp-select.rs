@@ -6,25 +6,29 @@
 //! kernel, fitted every ten iterations. The thesis has ten runs each: all selections recover the bars of A and C about as often as the
 //! hand-made score; in B that does so in 8 of 10 runs, RBF in 7, the other kernels in none.
 //!
-//! Learned selection alone draws one of the five latents at random, which by itself may help a start out of a poor optimum: in model A the cosine with
-//! one at random is beside it. The second table (`--figure B`) has model B from other starts: the library's (random directions with the covariance of the
-//! data), points of the data, the mean of the data with noise on it (thesis, section 2.4) and that with a temperature falling from 5 to 1, normal entries with random slab means (003); and with strengths of mean 0, as in
-//! 003.
+//! Learned selection alone draws one of the five latents at random, which by itself may help a start out of a poor optimum: in
+//! model A the cosine with one at random is beside it. The second table (`--figure B`) has model B from other starts: the
+//! library's (random directions with the covariance of the data), points of the data, the mean of the data with noise on it
+//! (thesis, section 2.4) and that with a temperature falling from 5 to 1, normal entries with random slab means (003); and with
+//! strengths of mean 0, as in 003.
 //!
-//! The thesis does not say how strong bars are: here 10, times a slab of mean 1 and standard deviation 0.3 in B and C. States have at most
-//! the five selected latents on, without singletons, for all selections alike, so that these are the only difference, but for the one random latent of the learned ones. Starts
-//! are those of the library, one per run; kernel matrices have rank 100. C is run with 500 points and 10 sweeps.
-//! A bar is found if a column of the model has a cosine above 0.95 with it. `selected` is how many of the bars that are on in the data are
-//! among the five of their point at the end, where the model found all bars.
+//! The thesis does not say how strong bars are: here 10, times a slab of mean 1 and standard deviation 0.3 in B and C. States
+//! have at most the five selected latents on, without singletons, for all selections alike, so that these are the only
+//! difference, but for the one random latent of the learned ones. Starts are those of the library, one per run; kernel matrices
+//! have rank 100. C is run with 500 points and 10 sweeps. A bar is found if a column of the model has a cosine above 0.95 with
+//! it. `selected` is how many of the bars that are on in the data are among the five of their point at the end, where the model
+//! found all bars.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example gp-select -- [--quick] [--figure B|device]
 //! ```
 //!
-//! `--figure device` has what linear scores give on a device, in spike-and-slab models with overlapping latents whose parameters are known: for the papers' sets of states, selected by the
-//! model's own score or by learned ones, and for adaptive states, which begin with the latents of largest gain or of best learned scores. Evidence, recall and SNR are those of
-//! the core in 32 bits on new points; scores are learned from the posteriors of adaptive states; instructions are counted operations times the weights of a Cortex-M4F ([`spikelet_trainer::predict`]). A second
-//! table has the scores alone, RBF scores from Q landmark points among them, and what they would cost.
+//! `--figure device` has what linear scores give on a device, in spike-and-slab models with overlapping latents whose parameters
+//! are known: for the papers' sets of states, selected by the model's own score or by learned ones, and for adaptive states,
+//! which begin with the latents of largest gain or of best learned scores. Evidence, recall and SNR are those of the core in 32
+//! bits on new points; scores are learned from the posteriors of adaptive states; instructions are counted operations times the
+//! weights of a Cortex-M4F ([`spikelet_trainer::predict`]). A second table has the scores alone, RBF scores from Q landmark
+//! points among them, and what they would cost.
 
 mod common;
 

@@ -1,10 +1,11 @@
-//! Objects that may be anywhere and hide each other (InvECA; thesis 004, section 4.5.3 and figures 4.5 to 4.7): candidate positions by a scan of all
-//! positions, or by regression.
+//! Objects that may be anywhere and hide each other (InvECA; thesis 004, section 4.5.3 and figures 4.5 to 4.7): candidate
+//! positions by a scan of all positions, or by regression.
 //!
-//! The thesis cuts 16 objects of 10 x 10 pixels out of COIL-100, which does not exist here, and puts each on a black image of 30 x 30 pixels with
-//! probability 0.2, at random depths; N = 2000. Here eight objects are middles of pictures in four shapes and eight are digits; without a
-//! folder, textures that are made. H' = 5 objects are selected, two positions of each; H = 20, because the thesis, too, has four components more than objects. It says
-//! that all selections recover all objects and locate them alike, and that regression takes 22 s where the scan takes 1831 s.
+//! The thesis cuts 16 objects of 10 x 10 pixels out of COIL-100, which does not exist here, and puts each on a black image of 30
+//! x 30 pixels with probability 0.2, at random depths; N = 2000. Here eight objects are middles of pictures in four shapes and
+//! eight are digits; without a folder, textures that are made. H' = 5 objects are selected, two positions of each; H = 20,
+//! because the thesis, too, has four components more than objects. It says that all selections recover all objects and locate
+//! them alike, and that regression takes 22 s where the scan takes 1831 s.
 //!
 //! | selection | positions come from |
 //! |---|---|
@@ -13,12 +14,16 @@
 //! | image | the same with its own last posterior among what is learned from |
 //! | windows | regression from a window to the objects in a cell of 3 x 3 positions, the same for all cells; in images that were learned from, with their own last posterior added |
 //!
-//! Regression says where an object may be; the scan's own score at the 90 best of 441 positions of each object then says where (a second look).
+//! Regression says where an object may be; the scan's own score at the 90 best of 441 positions of each object then says where (a
+//! second look).
 //!
-//! `full` is the factor of all N images (or of 2000 windows), `Q` an incomplete one of 100 images (400 windows); T* is how many iterations a kernel is kept. All runs begin with the same first objects and six iterations by a scan, in which components that are hardly
-//! used or alike begin anew; from then on each has its own selection. In every second image one of the five selected objects is drawn at random, except at the end. `there` is the share of objects whose best position is the true one, over all that show at
-//! least a quarter of their pixels; `selected` the share that are among the candidates of their image; both with the final model, on the images that were learned from and on
-//! new ones. `evidence` is ln p per image. CPU seconds are those for all positions of all N images, and for a fit of the regression.
+//! `full` is the factor of all N images (or of 2000 windows), `Q` an incomplete one of 100 images (400 windows); T* is how many
+//! iterations a kernel is kept. All runs begin with the same first objects and six iterations by a scan, in which components that
+//! are hardly used or alike begin anew; from then on each has its own selection. In every second image one of the five selected
+//! objects is drawn at random, except at the end. `there` is the share of objects whose best position is the true one, over all
+//! that show at least a quarter of their pixels; `selected` the share that are among the candidates of their image; both with the
+//! final model, on the images that were learned from and on new ones. `evidence` is ln p per image. CPU seconds are those for all
+//! positions of all N images, and for a fit of the regression.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example inveca -- [--quick] [--figure small] [--skip ROWS] [--rows COUNT] [--picture FILE] [FOLDER]
@@ -372,7 +377,8 @@ fn matched(truth: &[Looks], objects: &Objects) -> Vec<Option<Match>> {
     truth.iter().map(best).collect()
 }
 
-/// Rows of objects, masks and what is seen of the components where the mask is above one half, each component below its object; the others follow.
+/// Rows of objects, masks and what is seen of the components where the mask is above one half, each component below its object;
+/// the others follow.
 fn picture(truth: &[Looks], objects: &Objects, matches: &[Option<Match>]) -> String {
     let shown: Vec<Option<usize>> = matches.iter().map(|m| m.map(|m| m.component)).collect();
     let others: Vec<usize> = (0..objects.count()).filter(|k| !shown.contains(&Some(*k))).collect();
@@ -394,7 +400,8 @@ fn picture(truth: &[Looks], objects: &Objects, matches: &[Option<Match>]) -> Str
 mod tests {
     use super::*;
 
-    /// Four objects: regression from windows recovers and locates them about as well as a scan, also in new images; from whole images it does not in new ones.
+    /// Four objects: regression from windows recovers and locates them about as well as a scan, also in new images; from whole
+    /// images it does not in new ones.
     #[test]
     fn windows_locate_as_a_scan_does() {
         let sizes = Sizes { objects: 3, components: 3, images: 100, iterations: 8, windows: 200 };

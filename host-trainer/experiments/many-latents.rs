@@ -1,10 +1,10 @@
-//! How training by select and sample grows with the number of latents (003 goes up to 10 000); with `--figure 10`, how truncated EM does (000, figure 10:
-//! H from 16 to 1024, in the end close to linear).
+//! How training by select and sample grows with the number of latents (003 goes up to 10 000); with `--figure 10`, how truncated
+//! EM does (000, figure 10: H from 16 to 1024, in the end close to linear).
 //!
-//! D = 256, H' = 20, 50 sweeps, diagonal noise, inference in 32 bits, one thread: an E-step and an M-step on 2000 points of
-//! ten latents each. Projection and selection grow with H; what is drawn does not. The moments of all pairs of latents,
-//! one packed triangle of 64-bit numbers, are the largest thing in memory. Truncated EM has H' = 10 and gamma = 5. Seconds are CPU seconds, or those that
-//! passed where the system does not tell them.
+//! D = 256, H' = 20, 50 sweeps, diagonal noise, inference in 32 bits, one thread: an E-step and an M-step on 2000 points of ten
+//! latents each. Projection and selection grow with H; what is drawn does not. The moments of all pairs of latents, one packed
+//! triangle of 64-bit numbers, are the largest thing in memory. Truncated EM has H' = 10 and gamma = 5. Seconds are CPU seconds,
+//! or those that passed where the system does not tell them.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example many-latents -- [--quick] [--figure 10]

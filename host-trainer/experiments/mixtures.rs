@@ -1,11 +1,11 @@
 //! Gaussian mixtures with C' = 2 of C = 3 components selected (thesis 004, section 4.5.2 and figure 4.3), and with few of many.
 //!
-//! Three clusters in the plane, their means at random or roughly on a line; means of the model begin at points drawn from the data,
-//! 40 EM steps. The thesis shows pictures: with a linear kernel points are not assigned to their clusters, with an RBF kernel they
-//! are; beginning at the solution a linear kernel wanders off, an RBF kernel stays even with C' = 1. Here: the share of points that
-//! are assigned to their cluster by the final model over all components (mean over runs, best matching of components and clusters), with all components,
-//! selection by score, and both kernels. The second table is a mixture of 64 components in 8 dimensions: the likelihood per point over all
-//! components, less that of EM over all.
+//! Three clusters in the plane, their means at random or roughly on a line; means of the model begin at points drawn from the
+//! data, 40 EM steps. The thesis shows pictures: with a linear kernel points are not assigned to their clusters, with an RBF
+//! kernel they are; beginning at the solution a linear kernel wanders off, an RBF kernel stays even with C' = 1. Here: the share
+//! of points that are assigned to their cluster by the final model over all components (mean over runs, best matching of
+//! components and clusters), with all components, selection by score, and both kernels. The second table is a mixture of 64
+//! components in 8 dimensions: the likelihood per point over all components, less that of EM over all.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example mixtures -- [--quick]

@@ -1,5 +1,5 @@
-//! Fields of natural pictures: how many look like Gabor functions, how many are globular (003, section 4 and figure 2; thesis 004, sections 2.4.2, 2.4.3 and
-//! 3.4.3, figures 2.3 to 2.5 and 3.10 to 3.12).
+//! Fields of natural pictures: how many look like Gabor functions, how many are globular (003, section 4 and figure 2; thesis
+//! 004, sections 2.4.2, 2.4.3 and 3.4.3, figures 2.3 to 2.5 and 3.10 to 3.12).
 //!
 //! | `--figure` | model | the paper | here |
 //! |---|---|---|---|
@@ -7,12 +7,14 @@
 //! | 2.3 | on or off (bsc) | 004: DoG, 40 000 patches of 26 x 26, H = 800, H' = 20; 500 000 of 40 x 40, H = 1600, H' = 34; 200 H' samples, 100 iterations; Gabor-like fields | select and sample, H = 400, 10 000 patches of 26 x 26, 50 iterations |
 //! | 3.10 | maximal causes with slabs (ssmca) | 004: 50 000 patches of 16 x 16 in two channels, H = 500, 100 samples, 50 iterations; about as many globular fields as in recordings of V1; pi H = 6.2, sigma = 1.4 | select and sample, stepwise EM, H = 100, 1000 patches (10 ms of a core for each in a pass) |
 //!
-//! The papers have the van Hateren pictures; here they are those of a folder. `--latents`, `--patches` and `--iterations` have the papers' sizes or others; 003's
-//! are `--latents 10000`, with ten patches for each field. What `--preprocessing` does is in `common/natural.rs`; `--write FILE` writes the prepared patches, for `spikelet train FILE`.
+//! The papers have the van Hateren pictures; here they are those of a folder. `--latents`, `--patches` and `--iterations` have
+//! the papers' sizes or others; 003's are `--latents 10000`, with ten patches for each field. What `--preprocessing` does is in
+//! `common/natural.rs`; `--write FILE` writes the prepared patches, for `spikelet train FILE`.
 //!
-//! Each field is fitted by Gabor functions and by differences of Gaussians over a grid of sizes, widths, directions and frequencies around the middle of its energy, amplitudes by least squares;
-//! what neither explains to a half has not specialised; else it is what fits better. `crisp` is the part of the energy that the better fit explains, `kurtosis` that of the field's pixels, both medians.
-//! A field of two channels is what is above zero less what is below.
+//! Each field is fitted by Gabor functions and by differences of Gaussians over a grid of sizes, widths, directions and
+//! frequencies around the middle of its energy, amplitudes by least squares; what neither explains to a half has not specialised;
+//! else it is what fits better. `crisp` is the part of the energy that the better fit explains, `kurtosis` that of the field's
+//! pixels, both medians. A field of two channels is what is above zero less what is below.
 //!
 //! Figure 3.10 also says whether what is inferred from 1000 other patches agrees with the prior that was learned (figure 3.12).
 //!

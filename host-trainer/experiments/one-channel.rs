@@ -1,25 +1,27 @@
 //! A voice and another source in one channel, told apart by which is louder where.
 //!
-//! Sources are learned from the first two thirds of their recordings; the last third of sums of a voice and another source is taken apart by the stream that
-//! a device would run. Others are music, or three noises: a fan, knocks of a machine, six people who talk at once. A voice is learned
-//! from its own recording (64 latents), or from those of all other speakers (128). Settings were chosen with every other voice, the first half of
-//! the last column; the second half is of voices that no setting has seen.
+//! Sources are learned from the first two thirds of their recordings; the last third of sums of a voice and another source is
+//! taken apart by the stream that a device would run. Others are music, or three noises: a fan, knocks of a machine, six people
+//! who talk at once. A voice is learned from its own recording (64 latents), or from those of all other speakers (128). Settings
+//! were chosen with every other voice, the first half of the last column; the second half is of voices that no setting has seen.
 //!
-//! Beside it, with `--peers`: KL-NMF of magnitude spectra, learned from the same recordings. How many spectra a source has, and whether resampled
-//! copies are learned from as here, is chosen by the same half of the voices, for music and for noises. It takes most of the time.
+//! Beside it, with `--peers`: KL-NMF of magnitude spectra, learned from the same recordings. How many spectra a source has, and
+//! whether resampled copies are learned from as here, is chosen by the same half of the voices, for music and for noises. It
+//! takes most of the time.
 //!
 //! A second table has one of both sources alone: how loud the other one comes out all the same, beside the input.
 //!
 //! `--skip N` leaves out the first N rows; with 16 the second table is all there is.
 //!
-//! Gains in SI-SDR in dB, voice / other, mean over pairs. *told*: the stream knows how loud both are. *tracked*: five levels from -10 to 10 dB side by side.
+//! Gains in SI-SDR in dB, voice / other, mean over pairs. *told*: the stream knows how loud both are. *tracked*: five levels from
+//! -10 to 10 dB side by side.
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example one-channel -- FOLDER [--quick]
 //! ```
 //!
-//! FOLDER has the folders `speech`, `speech_digits` and `music` with WAV files of 8000 samples per second; voices whose names end alike after the
-//! last `_`, beside single words (`kt`), are one speaker.
+//! FOLDER has the folders `speech`, `speech_digits` and `music` with WAV files of 8000 samples per second; voices whose names end
+//! alike after the last `_`, beside single words (`kt`), are one speaker.
 
 mod common;
 

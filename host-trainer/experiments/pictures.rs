@@ -7,9 +7,10 @@
 //! spikelet denoise model.spk noisy.npy clean.npy
 //! ```
 //!
-//! choose the size of patches and the number of latents by themselves and learn everything else from the noisy picture. How they choose was set on
-//! the pictures cameraman and peppers; boat was not looked at for that, house was with a prototype: its rows are not held out. Rows are means over three draws of the noise, in
-//! decibels, and seconds on all cores of both commands together.
+//! choose the size of patches and the number of latents by themselves and learn everything else from the noisy picture. How they
+//! choose was set on the pictures cameraman and peppers; boat was not looked at for that, house was with a prototype: its rows
+//! are not held out. Rows are means over three draws of the noise, in decibels, and seconds on all cores of both commands
+//! together.
 //!
 //! Then half of the pixels, or four of five, are missing:
 //!
@@ -18,15 +19,16 @@
 //! spikelet denoise model.spk picture.npy clean.npy --mask mask.npy --fill-only
 //! ```
 //!
-//! `--peers` runs other methods on the same files, by `python/pictures_peers.py`: BM3D, which is told the noise; biharmonic inpainting and matching pursuit.
+//! `--peers` runs other methods on the same files, by `python/pictures_peers.py`: BM3D, which is told the noise; biharmonic
+//! inpainting and matching pursuit.
 //!
 //! ```text
 //! cargo build --release -p spikelet-trainer
 //! cargo run --release -p spikelet-trainer --example pictures -- FOLDER [--quick] [--draws 1] [--peers] [--skip ROWS]
 //! ```
 //!
-//! FOLDER has cameraman256.png, peppers256.png, house256.png and boat512.png, or PATH is one picture. All of it takes about half an hour on two idle cores (by the seconds of single rows); --quick, one small
-//! cut of the first picture, some seconds.
+//! FOLDER has cameraman256.png, peppers256.png, house256.png and boat512.png, or PATH is one picture. All of it takes about half
+//! an hour on two idle cores (by the seconds of single rows); --quick, one small cut of the first picture, some seconds.
 
 pub(crate) mod common;
 

@@ -1,9 +1,9 @@
 //! Voices in rooms, on spaced microphones: how well blind training of a spatial model takes them apart, and where it stops.
 //!
-//! With a folder of voices (WAV files of one rate), simulated rooms of several kinds, ten of each; with a folder of rooms (each with
-//! mixture.wav and sources.wav), these; without a folder, simulated rooms with made-up sounds. `--peers` adds AuxIVA and ILRMA, in the
-//! same rooms, by `python/rooms_peers.py`. All rooms take about eight minutes of one core, and twice that with `--peers`. `--quick` takes one room of two kinds,
-//! and 6 s of it. `--frame` takes frames of another length, for long echoes.
+//! With a folder of voices (WAV files of one rate), simulated rooms of several kinds, ten of each; with a folder of rooms (each
+//! with mixture.wav and sources.wav), these; without a folder, simulated rooms with made-up sounds. `--peers` adds AuxIVA and
+//! ILRMA, in the same rooms, by `python/rooms_peers.py`. All rooms take about eight minutes of one core, and twice that with
+//! `--peers`. `--quick` takes one room of two kinds, and 6 s of it. `--frame` takes frames of another length, for long echoes.
 
 mod common;
 

@@ -14,9 +14,10 @@
 //! deviation.
 //!
 //! The second table has adaptive states instead: `states` is how many of them a point has on average, `papers` how many the
-//! papers' set of the row has, which adaptive states never exceed: as many are expanded as that allows, two or three. Around a random dictionary a search finds
-//! dense states and keeps them, so the first half of the iterations, from the same starts, has the papers' sets, and the second half adaptive states. Of four
-//! such starts the one with the largest free energy is taken, as `spikelet train` does; the papers' sets have one, as in the paper.
+//! papers' set of the row has, which adaptive states never exceed: as many are expanded as that allows, two or three. Around a
+//! random dictionary a search finds dense states and keeps them, so the first half of the iterations, from the same starts, has
+//! the papers' sets, and the second half adaptive states. Of four such starts the one with the largest free energy is taken, as
+//! `spikelet train` does; the papers' sets have one, as in the paper.
 //!
 //! `bars` counts those that some column of W agrees with (cosine of 0.9 or more). The Amari index does not apply: the
 //! horizontal bars, each with its sign, add up to the same as the vertical ones, so the true W has no inverse.
@@ -105,7 +106,8 @@ fn table(arguments: &Arguments, trials: usize, states: StatesForm) -> Result<()>
     Ok(())
 }
 
-/// How many states may be looked around without keeping more than `most`: the first has H neighbours, others one less, from which they were found.
+/// How many states may be looked around without keeping more than `most`: the first has H neighbours, others one less, from which
+/// they were found.
 fn expansions(most: usize, latents: usize) -> usize {
     1 + most.saturating_sub(1 + latents) / (latents - 1)
 }
@@ -116,8 +118,8 @@ fn papers_states(settings: &Settings) -> usize {
     (0..=settings.max_active).map(choose).sum::<usize>() + settings.latents - settings.selected
 }
 
-/// Trains in these phases, one after the other. Share of points with few bars on, the three figures under the truth, the same after training, bars found, states under the
-/// learned model.
+/// Trains in these phases, one after the other. Share of points with few bars on, the three figures under the truth, the same
+/// after training, bars found, states under the learned model.
 fn run(phases: &[Settings], few: usize, deviation: f64, trial: usize) -> Result<[f64; 9]> {
     let settings = phases.last().expect("a phase");
     let mut rng = Rng::new(common::seed(1, trial));

@@ -1,17 +1,17 @@
 //! Are the parameters of maximal causes with slabs (SSMCA) found again? (Thesis 004, section 3.4.1.)
 //!
 //! N = 2000 points of the model itself: ten bars on 5 x 5 pixels, two on average, each with a strength from the slab, the
-//! stronger one where two cross, noise with a standard deviation of 2. (The thesis calls it a variance, and its symbol a deviation.)
-//! Columns of the dictionary have mean 1, so that a bar's pixels are 5. Five runs (thesis: ten) of 30 EM steps on the same
-//! points, 30 sweeps a point of which 10 are burn-in, H' = 10, 5 and 4. The thesis says in words that all runs recover all
-//! parameters; its curves have no figures, and the slab it drew from is not in the text. Here mu = 2, which makes bars of 10 as elsewhere in
-//! the thesis, and psi = 0.5.
+//! stronger one where two cross, noise with a standard deviation of 2. (The thesis calls it a variance, and its symbol a
+//! deviation.) Columns of the dictionary have mean 1, so that a bar's pixels are 5. Five runs (thesis: ten) of 30 EM steps on the
+//! same points, 30 sweeps a point of which 10 are burn-in, H' = 10, 5 and 4. The thesis says in words that all runs recover all
+//! parameters; its curves have no figures, and the slab it drew from is not in the text. Here mu = 2, which makes bars of 10 as
+//! elsewhere in the thesis, and psi = 0.5.
 //!
-//! The thesis has one pi, mu and psi for all latents; the library learns one for each, and the table has their means. Its
-//! start: columns are the mean of the data plus normal noise of the data's deviation (cut off at zero: W is not negative), mu
-//! and psi are mean and deviation of the data, noise is the data's. It does not say where pi starts; here at 1 / H, as in its
-//! section 2.4.1. `points` has points of the data as first columns (`train --init data`), and pi = 2 / H. `mca` learns the
-//! first columns by maximal causes without slabs, which cools down on the way and finds bars reliably; then comes what the thesis does. `truth`
+//! The thesis has one pi, mu and psi for all latents; the library learns one for each, and the table has their means. Its start:
+//! columns are the mean of the data plus normal noise of the data's deviation (cut off at zero: W is not negative), mu and psi
+//! are mean and deviation of the data, noise is the data's. It does not say where pi starts; here at 1 / H, as in its section
+//! 2.4.1. `points` has points of the data as first columns (`train --init data`), and pi = 2 / H. `mca` learns the first columns
+//! by maximal causes without slabs, which cools down on the way and finds bars reliably; then comes what the thesis does. `truth`
 //! starts at the true parameters, and shows what the best start could come to.
 //!
 //! ```text

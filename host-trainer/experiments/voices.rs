@@ -1,9 +1,9 @@
 //! Recorded voices on a few microphones, without echoes: more microphones than voices are not needed.
 //!
-//! Voices of different speakers, all equally loud, are mixed with random gains. A lapped transform (MDCT, 32 ms, gains
-//! learned) makes points of them; exact EM with a unit slab learns the directions from the mixture alone, and the
-//! stream that a device would run takes it apart. Beside it: FastICA on the samples, which finds as many sources as there are
-//! microphones; and masks, as in DUET, by the directions that EM found: each coefficient goes whole to the voice whose direction is nearest.
+//! Voices of different speakers, all equally loud, are mixed with random gains. A lapped transform (MDCT, 32 ms, gains learned)
+//! makes points of them; exact EM with a unit slab learns the directions from the mixture alone, and the stream that a device
+//! would run takes it apart. Beside it: FastICA on the samples, which finds as many sources as there are microphones; and masks,
+//! as in DUET, by the directions that EM found: each coefficient goes whole to the voice whose direction is nearest.
 //!
 //! SI-SDR in dB, mean and standard deviation over mixtures of the mean over voices. `mixture` is the channel that comes closest to a
 //! voice. Of FastICA and masks every voice gets the output that is closest to it, also if another has the same; the streams are

@@ -1,10 +1,11 @@
 //! The commands of the `spikelet` binary, one module each.
 //!
-//! In come arguments, out go files, lines on stdout and an exit status: 0, 2 for bad usage or input, 1 for a failure
-//! while running. Errors are one line on stderr, `error: what is wrong: where: what to do`. What several commands
-//! need is beside them: `model_file` (a blob from disk), `recover` (parameters from a blob), `given` (parameters as numbers or arrays), `framing` (how data becomes
-//! points, as flags), `engine` (points
-//! through the core), `streaming` (recordings through it), `inferring` and `sampling` (its settings as flags), `processor` (what cores take), `results` (the arrays they make), `sanity` (data that cannot be meant), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
+//! In come arguments, out go files, lines on stdout and an exit status: 0, 2 for bad usage or input, 1 for a failure while
+//! running. Errors are one line on stderr, `error: what is wrong: where: what to do`. What several commands need is beside them:
+//! `model_file` (a blob from disk), `recover` (parameters from a blob), `given` (parameters as numbers or arrays), `framing` (how
+//! data becomes points, as flags), `engine` (points through the core), `streaming` (recordings through it), `inferring` and
+//! `sampling` (its settings as flags), `processor` (what cores take), `results` (the arrays they make), `sanity` (data that
+//! cannot be meant), `source_text` (a blob as C or Rust), `output` (files, lines, progress).
 
 mod advise;
 mod chosen_states;

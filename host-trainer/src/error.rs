@@ -1,7 +1,7 @@
 //! The one error of the command: what is wrong, where, and what to do about it.
 //!
-//! In comes the context of a failure, out goes one line of text (the command puts `error: ` before it) and an exit
-//! status: 2 when the user gave something wrong, 1 when the work itself failed, 130 when it was interrupted. There are no conversions from other
+//! In comes the context of a failure, out goes one line of text (the command puts `error: ` before it) and an exit status: 2 when
+//! the user gave something wrong, 1 when the work itself failed, 130 when it was interrupted. There are no conversions from other
 //! errors, because each of them would lose the place.
 
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,11 @@
-//! Invariant occluding objects, InvECA [004 sec. 4.5.3, after Dai and Lücke 2012]: objects that may be anywhere in an image and hide each other.
+//! Invariant occluding objects, InvECA [004 sec. 4.5.3, after Dai and Lücke 2012]: objects that may be anywhere in an image and
+//! hide each other.
 //!
-//! The thesis names the parts of the model and refers elsewhere for its equations; this is the form that is implemented. Object h of s x s
-//! pixels has a mask m_h(j) in \[0, 1\] and features W_h(j). In an image it is present with probability pi_h, at a position x_h that is uniform
-//! over all where it fits. A pixel i belongs to the front-most of the present objects whose masks hold there, each with its probability m = m_h(i - x_h)
-//! and at a depth that is uniform and independent for each pixel, or to the background:
+//! The thesis names the parts of the model and refers elsewhere for its equations; this is the form that is implemented. Object h
+//! of s x s pixels has a mask m_h(j) in \[0, 1\] and features W_h(j). In an image it is present with probability pi_h, at a
+//! position x_h that is uniform over all where it fits. A pixel i belongs to the front-most of the present objects whose masks
+//! hold there, each with its probability m = m_h(i - x_h) and at a depth that is uniform and independent for each pixel, or to
+//! the background:
 //!
 //! ```text
 //! p(y_i | present, x) = sum_h w_h N(y_i; W_h(i - x_h), sigma^2) + w_0 N(y_i; b, sigma_0^2)
@@ -19,8 +21,8 @@
 //! p(owner k, mask of h holds) = m_k m_h int_0^1 (1 - u) prod_{l != k, h} (1 - u m_l) du        h is behind k
 //! ```
 //!
-//! Over all states the likelihood never falls (`tests/inveca.rs`, which also has the shares by enumeration). Work per image: S positions x H x s^2 for a scan, and
-//! the product over selected objects of (1 + positions) states of at most H' s^2 pixels each.
+//! Over all states the likelihood never falls (`tests/inveca.rs`, which also has the shares by enumeration). Work per image: S
+//! positions x H x s^2 for a scan, and the product over selected objects of (1 + positions) states of at most H' s^2 pixels each.
 
 //!
 //! | module | has |

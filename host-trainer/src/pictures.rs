@@ -17,14 +17,15 @@
 //! | up to 4/5 | one for 60 patches, up to 1024 | a latent may have what few patches show |
 //! | above | one for 120 patches, up to 512 | few patches teach a latent noise |
 //!
-//! Which size of patches is best depends on what is on the picture, too: large areas and long edges ask for large patches, much that is small for small ones. So
-//! `train` tries sizes one after the other, from the smallest, as long as they get better. Where patches are more than `MOST`, every second one or fewer is learned
-//! from: neighbours say nearly the same.
+//! Which size of patches is best depends on what is on the picture, too: large areas and long edges ask for large patches, much
+//! that is small for small ones. So `train` tries sizes one after the other, from the smallest, as long as they get better. Where
+//! patches are more than `MOST`, every second one or fewer is learned from: neighbours say nearly the same.
 //!
-//! Where patches overlap, every pixel is a mean of many estimates. That takes most of their variance away but nothing of what all of them lose alike, so each should lose
-//! less than is best for a patch by itself: noise is taken out with `OVERLAP` times the variance that was learned, and slabs `SPREAD` times as wide. On cameraman with
-//! noise of 15 this gains 0.22 dB, of 25 0.10, on peppers with 25 0.02, with 50 0.11; on house it gains nothing with 25, 0.03 with 50. Weights from joint variances gain 0.05 and 0.02
-//! on peppers. More states gain nothing, two dictionaries averaged 0.03 dB for twice the time.
+//! Where patches overlap, every pixel is a mean of many estimates. That takes most of their variance away but nothing of what all
+//! of them lose alike, so each should lose less than is best for a patch by itself: noise is taken out with `OVERLAP` times the
+//! variance that was learned, and slabs `SPREAD` times as wide. On cameraman with noise of 15 this gains 0.22 dB, of 25 0.10, on
+//! peppers with 25 0.02, with 50 0.11; on house it gains nothing with 25, 0.03 with 50. Weights from joint variances gain 0.05
+//! and 0.02 on peppers. More states gain nothing, two dictionaries averaged 0.03 dB for twice the time.
 //!
 //! All of this was chosen on cameraman and peppers.
 //!
@@ -83,7 +84,8 @@ type Row = (usize, usize);
 /// What suits noise up to this part of the contrast.
 const ROWS: [(f64, Row); 2] = [(0.8, (60, 1024)), (f64::INFINITY, (120, 512))];
 
-/// Sides of patches, and the same, where pixels are missing, up to this part of them: the fewer are known, the larger a patch must be to tell what is on it.
+/// Sides of patches, and the same, where pixels are missing, up to this part of them: the fewer are known, the larger a patch
+/// must be to tell what is on it.
 const HOLES: [(f64, (u32, Row)); 2] = [(0.65, (12, (120, 512))), (1.0, (16, (120, 512)))];
 
 /// What takes the noise out of overlapping pieces, on a desktop: with the whole Gram matrix, which weights need, where it is not too large.

@@ -111,8 +111,8 @@ fn the_wrong_kernel_fails_where_the_right_one_works() {
     assert!(linear < rbf - 0.1, "exact {exact}, RBF {rbf}, linear {linear}");
 }
 
-/// Three of 40 components a point, found near those it kept last: the free energy never falls, and hardly anything is lost against looking at all; the bits do not depend
-/// on the number of threads.
+/// Three of 40 components a point, found near those it kept last: the free energy never falls, and hardly anything is lost
+/// against looking at all; the bits do not depend on the number of threads.
 #[test]
 fn components_near_the_last_ones_are_enough() {
     let mut rng = Rng::new(11);

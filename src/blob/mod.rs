@@ -280,7 +280,8 @@ impl<'a> Blob<'a> {
         self.frame
     }
 
-    /// What the coefficients of each bin are multiplied with before inference and divided by after it; empty for gains of 1. The spectrum of most sounds falls by many dB, and one model serves all bins.
+    /// What the coefficients of each bin are multiplied with before inference and divided by after it; empty for gains of 1. The
+    /// spectrum of most sounds falls by many dB, and one model serves all bins.
     pub fn gains(&self) -> &'a [f32] {
         self.gains
     }

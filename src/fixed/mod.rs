@@ -9,11 +9,11 @@
 //! its diagonal, and exponents are in bits: u = sqrt(log2 e) s (b + K mu), and a latent alone gains u^2 / 2, plus its prior's part.
 //! So all numbers fit 32 bits with a fixed point, and errors are absolute. Roots are stored as 2^x times a mantissa from 1 to 2.
 //!
-//! **Loud samples.** u, t and tau of a loud sample share a block exponent k: they lose their k lowest bits, with k chosen so that the energy
-//! times 4^-k is at most 2^16. Relative to its size a loud sample keeps as many bits as a quiet one, and the dictionary's products have
-//! no more. While the reference is climbed, gains have 2 k bits less (`coarse`); after that they have full
-//! precision, and gains beyond the range, of flips that would remove a loud latent, saturate. Log joints are sums of
-//! 64 bits, relative to the reference in 32.
+//! **Loud samples.** u, t and tau of a loud sample share a block exponent k: they lose their k lowest bits, with k chosen so that
+//! the energy times 4^-k is at most 2^16. Relative to its size a loud sample keeps as many bits as a quiet one, and the
+//! dictionary's products have no more. While the reference is climbed, gains have 2 k bits less (`coarse`); after that they have
+//! full precision, and gains beyond the range, of flips that would remove a loud latent, saturate. Log joints are sums of 64
+//! bits, relative to the reference in 32.
 //!
 //! **Stages.** [`tableau`] is that of [`crate::states::tableau`] in these units, [`reference`] and [`search`] are those of
 //! [`crate::states`], [`sums`] that of [`crate::posterior`]. Weights are integers, 2^21 for a state as good as the best, and

@@ -1,5 +1,5 @@
-//! Fixed-point arithmetic. "Q22" is an integer in units of 2^-22. Shifts and upper halves of products round down. Tables are computed when the
-//! program is built; tests below compare all functions with floats.
+//! Fixed-point arithmetic. "Q22" is an integer in units of 2^-22. Shifts and upper halves of products round down. Tables are
+//! computed when the program is built; tests below compare all functions with floats.
 
 use super::LOG_DIGITS;
 use crate::numeric::math::Real;

@@ -1,8 +1,9 @@
 //! The tableau of [`crate::states::tableau`] in integers: a state of the candidates, and what every flip would do.
 //!
-//! Latents that are off keep the units of [`super`]: S_ii = d is the part of 1 that the latents that are on do not explain, at least K / (G + K). Of a latent that is
-//! on, S_ii = -Lambda_ii can be large, so it has a power of two of its own: row and column are smaller by 2^e, Lambda by 4^e, which
-//! is then from 1 to 4. Since S is a Schur complement, these bounds hold for everything else:
+//! Latents that are off keep the units of [`super`]: S_ii = d is the part of 1 that the latents that are on do not explain, at
+//! least K / (G + K). Of a latent that is on, S_ii = -Lambda_ii can be large, so it has a power of two of its own: row and column
+//! are smaller by 2^e, Lambda by 4^e, which is then from 1 to 4. Since S is a Schur complement, these bounds hold for everything
+//! else:
 //!
 //! | | at most | digits |
 //! |---|--:|--:|

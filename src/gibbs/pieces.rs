@@ -6,9 +6,9 @@
 //! ln p(y, x | others) = const - K/2 (x - mu)^2 + sum over d with P_d < x of a_d W_dh (x - P_d) (y_d - M_d - W_dh (x - P_d) / 2)
 //! ```
 //!
-//! with a_d = 1 / sigma_d^2: continuous, and between two borders the logarithm of a Gaussian. Each part is split at its maximum, so that all
-//! pieces are monotone ([`crate::numeric::normal::piece`]); heights are relative to the highest point of all, so nothing
-//! relevant overflows or underflows. The spike is an atom at x = 0.
+//! with a_d = 1 / sigma_d^2: continuous, and between two borders the logarithm of a Gaussian. Each part is split at its maximum,
+//! so that all pieces are monotone ([`crate::numeric::normal::piece`]); heights are relative to the highest point of all, so
+//! nothing relevant overflows or underflows. The spike is an atom at x = 0.
 //!
 //! **Digits.** The borders are walked twice: once to find the highest point, then outward from it with the slope there summed from
 //! residuals. So near the peak, where it matters, heights are sums of small numbers, however far the data is from the model.

@@ -6,7 +6,8 @@
 //! | best | the most probable of all states with at most gamma on, as the truncated engine would find it | each state: a conditional, its joint |
 //! | random | a draw from the prior | half a sweep |
 //!
-//! The best state is found by moving the chain itself from state to state, which takes no extra memory; the truncated engine is faster, but keeps sums for every level of its walk.
+//! The best state is found by moving the chain itself from state to state, which takes no extra memory; the truncated engine is
+//! faster, but keeps sums for every level of its walk.
 
 use super::chain::Sampler;
 use crate::numeric::math::Real;

@@ -1,7 +1,7 @@
 //! One sample by a mixture ([`crate::kinds::gmm`]): a distance for each component; there are no other states.
 //!
-//! Work: the scores of all components, D multiply-adds (2 D where components have variances of their own, D^2 / 2 where noise is full) for each
-//! selected one, an exponential for each that counts.
+//! Work: the scores of all components, D multiply-adds (2 D where components have variances of their own, D^2 / 2 where noise is
+//! full) for each selected one, an exponential for each that counts.
 
 use crate::counts::Count;
 use crate::features::DETAIL;

@@ -7,23 +7,23 @@
 //! R_h <- R_h + rate R_h (B_h - A_h) R_h = F (I + rate M_h) F^H
 //! ```
 //!
-//! which is a step along the natural gradient. In training the means of B and A over frames are equal, so that sources that stand pull
-//! their covariances nowhere. l(s_h) R_h is at most C_s, so that -I <= M_h <= 2 I: a step with a rate below 1 leaves R positive definite, and
-//! traces of a bin are scaled to sum to 2 H, as in training. What [`super::pair`] found of the bin has all that this asks for: with its
-//! g_s, Q_s, M_hk, n_h and A_h, here called a_h = adj(R_h) y,
+//! which is a step along the natural gradient. In training the means of B and A over frames are equal, so that sources that stand
+//! pull their covariances nowhere. l(s_h) R_h is at most C_s, so that -I <= M_h <= 2 I: a step with a rate below 1 leaves R
+//! positive definite, and traces of a bin are scaled to sum to 2 H, as in training. What [`super::pair`] found of the bin has all
+//! that this asks for: with its g_s, Q_s, M_hk, n_h and A_h, here called a_h = adj(R_h) y,
 //!
 //! ```text
 //! A_h = (sum_k M_hk adj(R_k) + n_h I) / sum_s w_s
 //! B_h = sum_s l(s_h) 2 g_s / Q_s v_s v_s^H / sum_s w_s,   v_s = sum_k l(s_k) a_k + delta y
 //! ```
 //!
-//! A source that moves changes its delay in all bins at once: g_h = sum over bins of 2 omega Im [R_h (B_h - A_h)]_11 is the gradient of its delay at
-//! microphone 1, and every hop turns R_h by a step of g_h / G_h samples, G_h the decaying peak of the sum of squares. It comes fast because it is of all
-//! bins; the covariances follow with the echoes.
+//! A source that moves changes its delay in all bins at once: g_h = sum over bins of 2 omega Im [R_h (B_h - A_h)]_11 is the
+//! gradient of its delay at microphone 1, and every hop turns R_h by a step of g_h / G_h samples, G_h the decaying peak of the
+//! sum of squares. It comes fast because it is of all bins; the covariances follow with the echoes.
 //!
-//! g_h also says whether there is anything to follow: gradients of a source that stands cancel out over the seconds, those of one that walks
-//! do not. z_h = (sum g_h)^2 / sum g_h^2, sums that forget the past, is about 1 for the former. Below [`EVIDENCE`] a source stays where it is, and from
-//! twice that on it follows at the full rate; so standing still costs next to nothing.
+//! g_h also says whether there is anything to follow: gradients of a source that stands cancel out over the seconds, those of one
+//! that walks do not. z_h = (sum g_h)^2 / sum g_h^2, sums that forget the past, is about 1 for the former. Below [`EVIDENCE`] a
+//! source stays where it is, and from twice that on it follows at the full rate; so standing still costs next to nothing.
 
 use super::bin::{Complex, Constants, Found, MOST_SOURCES, MOST_STATES, conj, square, times};
 use super::model::{LONGEST_RECORD, SpatialModel};
@@ -176,7 +176,8 @@ fn of_phase<T: Real>([a, re, im, _]: [T; 4], [_, x10, y10, _]: Hermitian<T>) -> 
     T::from_i32(2) * a * (im * x10 - re * y10)
 }
 
-/// One bin: factors after a step, and what the bin adds to the gradients of delays. Its arrays are not on the stack while a bin is inferred.
+/// One bin: factors after a step, and what the bin adds to the gradients of delays. Its arrays are not on the stack while a bin
+/// is inferred.
 #[inline(never)]
 fn step(
     table: &Table<f32>,

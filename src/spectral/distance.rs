@@ -1,10 +1,12 @@
 //! How far a frame is from a latent beside what else is on: sum_d (v_d - max(w_d, b_d))^2 for several backgrounds b at once.
 //!
-//! Spectra stay as they lie in flash: gains are divided out of v and b instead, once for all latents of a group. Quads of bands of v and of what
-//! backgrounds leave of it, v - b, lie side by side, so that one load of w serves all of them: v - max(w, b) is the smaller of v - w and v - b.
+//! Spectra stay as they lie in flash: gains are divided out of v and b instead, once for all latents of a group. Quads of bands
+//! of v and of what backgrounds leave of it, v - b, lie side by side, so that one load of w serves all of them: v - max(w, b) is
+//! the smaller of v - w and v - b.
 //!
-//! Spectra in bytes are compared in integers, exactly, so that the order of sums does not matter; differences are -128 to 127, for others are out
-//! of the question anyway; and a latent that is too far after some bands is not compared in the others. Cortex-M's DSP extension takes four bands at a time (`dsp`).
+//! Spectra in bytes are compared in integers, exactly, so that the order of sums does not matter; differences are -128 to 127,
+//! for others are out of the question anyway; and a latent that is too far after some bands is not compared in the others.
+//! Cortex-M's DSP extension takes four bands at a time (`dsp`).
 
 #[cfg(not(spikelet_dsp))]
 use self::bytes as kernel;
@@ -112,8 +114,8 @@ impl<'m> Beside<'m> {
         self.memory.as_chunks_mut().0.as_chunks_mut().0
     }
 
-    /// Squared distances of row `latent` beside all backgrounds, in the unit's own scale; nothing where all of them are above their limits, for
-    /// integers.
+    /// Squared distances of row `latent` beside all backgrounds, in the unit's own scale; nothing where all of them are above
+    /// their limits, for integers.
     #[inline]
     pub fn distances(
         &self,

@@ -1,7 +1,7 @@
 //! `super::distance::bytes` with Cortex-M's DSP extension, instruction by instruction.
 //!
-//! QSUB8 takes four differences at once, as far as they are bytes with a sign; SSUB8 and SEL the smaller of four pairs of them; SXTB16 widens two, SMLAD adds
-//! two squares: six instructions for four bands of a background.
+//! QSUB8 takes four differences at once, as far as they are bytes with a sign; SSUB8 and SEL the smaller of four pairs of them;
+//! SXTB16 widens two, SMLAD adds two squares: six instructions for four bands of a background.
 #![allow(unsafe_code)]
 
 use super::distance::SIGNS;

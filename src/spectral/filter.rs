@@ -132,7 +132,8 @@ pub(super) struct Frame<'f> {
 }
 
 impl Frame<'_> {
-    /// One frame with the gains of a filter, g^p in `gains`. `posterior` holds q of all latents, of the frame before and then of this one. The result is ln sum_s e^{l_s}, nothing where that is not finite.
+    /// One frame with the gains of a filter, g^p in `gains`. `posterior` holds q of all latents, of the frame before and then of
+    /// this one. The result is ln sum_s e^{l_s}, nothing where that is not finite.
     pub fn step(
         &self,
         gains: &[f32; MOST_SOURCES],
@@ -333,7 +334,8 @@ impl Frame<'_> {
         let (Some(kept), mut others) = (chosen.get(last), 1) else { return 0 };
         chosen.iter().take(last).for_each(|best| others *= best.len);
         let (unit, places) = (self.unit(at(gains, last)), kept.len);
-        // The frame is there already, in the unit of the last group. The groups before the last are the background, three of their states at a time.
+        // The frame is there already, in the unit of the last group. The groups before the last are the background, three of
+        // their states at a time.
         for first in (0..others).step_by(BACKGROUNDS) {
             let mut weights = [0.0; BACKGROUNDS];
             for (i, weight) in weights.iter_mut().enumerate() {

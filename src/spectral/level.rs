@@ -19,7 +19,8 @@ const NEGLIGIBLE: f32 = 1e-3;
 /// What is kept from frame to frame beside posteriors.
 #[derive(Debug)]
 pub(super) struct Levels<'m> {
-    /// Mean power of the input, how many frames it is a mean of, residue of other sources in outputs, frames since the beginning; then E of each filter.
+    /// Mean power of the input, how many frames it is a mean of, residue of other sources in outputs, frames since the beginning;
+    /// then E of each filter.
     numbers: &'m mut [f32],
 }
 
@@ -58,7 +59,8 @@ impl<'m> Levels<'m> {
         set(self.numbers, 2, residue);
     }
 
-    /// Whether frames no longer reach back into the silence before the first: with an offset that is a loud edge, which says nothing of levels.
+    /// Whether frames no longer reach back into the silence before the first: with an offset that is a loud edge, which says
+    /// nothing of levels.
     fn is_filled(&self, model: &SpectralModel<'_>) -> bool {
         at(self.numbers, 3) * model.hop() as f32 > model.length() as f32
     }

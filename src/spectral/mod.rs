@@ -1,8 +1,9 @@
 //! Two or more sources in one channel: a voice and its noise, told apart by which is louder where.
 //!
-//! In a compressed spectrum the louder source hides the other, so that a mixture is the *maximum* of its sources [002, maximal causes], here of
-//! groups of latents of which exactly one is on. A group is a source, a latent one of its typical spectra. For every frame of a short-time
-//! Fourier transform ([`crate::stft`]) X, with a_f = 20 c |X_f| / L, so that a sine of amplitude 1 gives 5 c:
+//! In a compressed spectrum the louder source hides the other, so that a mixture is the *maximum* of its sources [002, maximal
+//! causes], here of groups of latents of which exactly one is on. A group is a source, a latent one of its typical spectra. For
+//! every frame of a short-time Fourier transform ([`crate::stft`]) X, with a_f = 20 c |X_f| / L, so that a sine of amplitude 1
+//! gives 5 c:
 //!
 //! ```text
 //! v_d = max(sqrt(sum_f P_df a_f^2), floor)^p                                            bands d of a frame, compressed
@@ -12,24 +13,27 @@
 //! x_h = M_h X
 //! ```
 //!
-//! **Selection by partners.** Whether a latent fits shows only beside what else is on. For each group in turn all its latents are tried beside three
-//! backgrounds: at first the two most expected latents of the other groups and the one that fits best alone (where the first source is quietest), then the best of those groups
-//! that had their turn. The 8 best of each of two groups make 64 states, whose posterior is exact (5 of three groups, 3 of four).
-//! All 4096 pairs of 64 latents give the same to 0.03 dB. Spectra in bytes are compared band after band, those that are among the best with the gains before first,
-//! and no further than it takes to see that one is not among the best: that leaves out half of the work and changes nothing. Of q only what is above 10^-4
-//! leads to successors, and masks are made of the 8 most probable states, of 4 where a filter has at most half of the weight.
+//! **Selection by partners.** Whether a latent fits shows only beside what else is on. For each group in turn all its latents are
+//! tried beside three backgrounds: at first the two most expected latents of the other groups and the one that fits best alone
+//! (where the first source is quietest), then the best of those groups that had their turn. The 8 best of each of two groups make
+//! 64 states, whose posterior is exact (5 of three groups, 3 of four). All 4096 pairs of 64 latents give the same to 0.03 dB.
+//! Spectra in bytes are compared band after band, those that are among the best with the gains before first, and no further than
+//! it takes to see that one is not among the best: that leaves out half of the work and changes nothing. Of q only what is above
+//! 10^-4 leads to successors, and masks are made of the 8 most probable states, of 4 where a filter has at most half of the
+//! weight.
 //!
-//! **Offset.** What is constant in a frame, X_0 and -X_0 / 2 in X_1, is taken out before and divided evenly among the sources after: converters have it, sounds do
-//! not.
+//! **Offset.** What is constant in a frame, X_0 and -X_0 / 2 in X_1, is taken out before and divided evenly among the sources
+//! after: converters have it, sounds do not.
 //!
-//! **Levels.** c makes the mean power of the input G, the number of sources, as if each had the power 1 that it was learned at. Their ratio is unknown:
-//! for each of a few vectors of gains g a filter of its own runs, and their masks are averaged by softmax(E), where
-//! E <- 0.98 E + 0.3 ln sum_s e^{l_s}.
+//! **Levels.** c makes the mean power of the input G, the number of sources, as if each had the power 1 that it was learned at.
+//! Their ratio is unknown: for each of a few vectors of gains g a filter of its own runs, and their masks are averaged by
+//! softmax(E), where E <- 0.98 E + 0.3 ln sum_s e^{l_s}.
 //!
-//! **Events and anomalies.** The same posterior says which sources are to be heard ([`SpectralStream::activity`]), and the evidence of a frame whether it is
-//! like what the model was learned from ([`SpectralStream::score`]).
+//! **Events and anomalies.** The same posterior says which sources are to be heard ([`SpectralStream::activity`]), and the
+//! evidence of a frame whether it is like what the model was learned from ([`SpectralStream::score`]).
 //!
-//! **Blob.** Kind 8 in the format of [`crate::blob`]; D is the number of bands and H that of all latents, the encoding f32 or i8, other fields of the header 0. Sections:
+//! **Blob.** Kind 8 in the format of [`crate::blob`]; D is the number of bands and H that of all latents, the encoding f32 or i8,
+//! other fields of the header 0. Sections:
 //!
 //! | tag | holds |
 //! |---|---|
@@ -45,8 +49,9 @@
 //! | `fram` | form 4, the transform; K may be L/2 |
 //! | `grps`, `prov` | as there |
 //!
-//! Work, every K samples: 1 + G real transforms of L samples, and for each filter at most about 3 D (H + K_1) + 64 D operations on bands for two groups, H
-//! logarithms, and 4 or 8 divisions for each entry of a row of `MASK`. Memory: [`SpectralStream::memory_len`].
+//! Work, every K samples: 1 + G real transforms of L samples, and for each filter at most about 3 D (H + K_1) + 64 D operations
+//! on bands for two groups, H logarithms, and 4 or 8 divisions for each entry of a row of `MASK`. Memory:
+//! [`SpectralStream::memory_len`].
 
 mod bands;
 mod distance;

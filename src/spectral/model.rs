@@ -361,8 +361,8 @@ impl<'a> SpectralModel<'a> {
         self.normal
     }
 
-    /// The score that usual sound exceeds in this part of all frames. Nothing where the recordings of usual sound were too short to tell, or there were
-    /// none.
+    /// The score that usual sound exceeds in this part of all frames. Nothing where the recordings of usual sound were too short
+    /// to tell, or there were none.
     pub fn threshold(&self, rate: f32) -> Option<f32> {
         let pairs = self.normal.as_chunks::<2>().0;
         let mut before = pairs.first()?;
@@ -381,7 +381,8 @@ impl<'a> SpectralModel<'a> {
         None
     }
 
-    /// At which rate usual sound has this score or a higher one, by the table: the smallest rate whose score is not above it; 1 below all of them.
+    /// At which rate usual sound has this score or a higher one, by the table: the smallest rate whose score is not above it; 1
+    /// below all of them.
     pub fn rate_above(&self, score: f32) -> f32 {
         let mut found = 1.0;
         for &[rate, least] in self.normal.as_chunks::<2>().0 {

@@ -121,8 +121,8 @@ impl<'m> SpectralStream<'m> {
         }
     }
 
-    /// By how many dB other sources are reduced in the signal of one, at most; at first all of what is recognised as theirs. A little of them hides
-    /// errors: 10 to 15 dB sound more natural than all. Stays over [`SpectralStream::reset`].
+    /// By how many dB other sources are reduced in the signal of one, at most; at first all of what is recognised as theirs. A
+    /// little of them hides errors: 10 to 15 dB sound more natural than all. Stays over [`SpectralStream::reset`].
     pub fn set_reduction(&mut self, decibels: f32) {
         let residue: f32 =
             if decibels > 0.0 { Real::exp(decibels * (-core::f32::consts::LN_10 / 20.0)) } else { 1.0 };
@@ -134,14 +134,14 @@ impl<'m> SpectralStream<'m> {
         &self.work.model
     }
 
-    /// The probability that a source was to be heard in the last frame: that its latent is none of those that are 10 dB below the mean power
-    /// of the source. 0 before the first frame and for what is no source.
+    /// The probability that a source was to be heard in the last frame: that its latent is none of those that are 10 dB below the
+    /// mean power of the source. 0 before the first frame and for what is no source.
     pub fn activity(&self, group: usize) -> f32 {
         self.work.memory.watch.activity(group)
     }
 
-    /// How badly the model explains what was heard last: minus the evidence of a frame in nats, averaged over the last eight frames or so, 0 before
-    /// the first. What is usual shows in recordings only: see [`SpectralModel::threshold`].
+    /// How badly the model explains what was heard last: minus the evidence of a frame in nats, averaged over the last eight
+    /// frames or so, 0 before the first. What is usual shows in recordings only: see [`SpectralModel::threshold`].
     pub fn score(&self) -> f32 {
         self.work.memory.watch.score()
     }

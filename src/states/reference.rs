@@ -9,8 +9,8 @@
 //! as if the latents that are on explained none of it: they only rank latents, and the tableau then has exact gains. If there are
 //! no more latents than candidates, all of them are candidates and only the tableau climbs.
 //!
-//! With learned scores ([`Selection::Learned`]) the first candidates are the latents of the best scores instead, D H multiply-adds more: a regression
-//! sees what latents explain together, gains see each alone.
+//! With learned scores ([`Selection::Learned`]) the first candidates are the latents of the best scores instead, D H
+//! multiply-adds more: a regression sees what latents explain together, gains see each alone.
 
 use super::tableau::{Tableau, ones};
 use crate::counts::Count;

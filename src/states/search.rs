@@ -18,11 +18,11 @@
 //! A state was met before if it is at most one flip from a state that was expanded earlier. For the neighbour of the present state by
 //! candidate i that means: the two expanded states differ in i and in at most one more. No list of states is needed.
 //!
-//! **Work** per expansion: n flips of about 20 operations, up to n exponentials and square roots, each computed where its weight is
-//! added; 4 n |A| multiply-adds for moments. Logarithms are not needed: a weight is e^exponent times the root of a ratio of
-//! determinants, and weights have the order of the states. A neighbour of the tableau's own state takes 3 n multiply-adds more, any
-//! other state also a sweep, n^2, for all but one of the latents that differ. With all latents candidates, D = 4 and n = 6, that is 24 multiply-adds for the
-//! projection and about 150 for each expansion.
+//! **Work** per expansion: n flips of about 20 operations, up to n exponentials and square roots, each computed where its weight
+//! is added; 4 n |A| multiply-adds for moments. Logarithms are not needed: a weight is e^exponent times the root of a ratio of
+//! determinants, and weights have the order of the states. A neighbour of the tableau's own state takes 3 n multiply-adds more,
+//! any other state also a sweep, n^2, for all but one of the latents that differ. With all latents candidates, D = 4 and n = 6,
+//! that is 24 multiply-adds for the projection and about 150 for each expansion.
 
 use super::tableau::{Joint, Tableau};
 use crate::counts::Count;

@@ -1,11 +1,12 @@
 //! The complex Fourier transform of a power of two of points, in place: what both transforms are made of.
 //!
 //! The crate that fits best is `microfft` (0.6, MIT): no heap, no path to a panic, no code of its own for any processor, so that
-//! bits would be the same on every core. But its length is in the type and here it comes with the blob, so that a firmware would carry all
-//! of them. Built as firmware is (`opt-level = "s"`, Cortex-M4F), its real transforms and inverse complex ones of 64 to 4096 samples take
-//! 10.7 kB of flash, of which 4 kB are a table; this one takes 1.2 kB for all lengths and has its table in RAM, L numbers. Of 512 points,
-//! which is a real frame of 1024, `microfft::inverse` takes 58 k instructions and this one 43 k. It is also the lapped transform's, whose bits
-//! must not change. `realfft` and `rustfft` need the heap and pick kernels by processor, so that bits would differ from core to core.
+//! bits would be the same on every core. But its length is in the type and here it comes with the blob, so that a firmware would
+//! carry all of them. Built as firmware is (`opt-level = "s"`, Cortex-M4F), its real transforms and inverse complex ones of 64 to
+//! 4096 samples take 10.7 kB of flash, of which 4 kB are a table; this one takes 1.2 kB for all lengths and has its table in RAM,
+//! L numbers. Of 512 points, which is a real frame of 1024, `microfft::inverse` takes 58 k instructions and this one 43 k. It is
+//! also the lapped transform's, whose bits must not change. `realfft` and `rustfft` need the heap and pick kernels by processor,
+//! so that bits would differ from core to core.
 //!
 //! Sines are polynomials in single precision: `libm` computes them in double, which most microcontrollers lack.
 

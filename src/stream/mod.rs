@@ -75,8 +75,8 @@ pub trait Work {
     /// As if no sample had come in.
     fn reset(&mut self);
 
-    /// K samples have come, the oldest of the last L is at `oldest` in the rings: infers from the rings of input and adds the sources to those of
-    /// output; false where some of it cannot be inferred, which leaves silence.
+    /// K samples have come, the oldest of the last L is at `oldest` in the rings: infers from the rings of input and adds the
+    /// sources to those of output; false where some of it cannot be inferred, which leaves silence.
     fn infer(&mut self, input: &[f32], output: &mut [f32], oldest: usize) -> bool;
 }
 

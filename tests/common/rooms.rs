@@ -65,8 +65,8 @@ impl Room<'_> {
         assemble([SPATIAL, u8::from(self.is_integer)], [d as u32, h as u32], &sections)
     }
 
-    /// What the microphones hear: noise of the sources in turn, two at a time, faint and loud, and a silence. Where parameters follow, all have
-    /// moved by a third of a sample.
+    /// What the microphones hear: noise of the sources in turn, two at a time, faint and loud, and a silence. Where parameters
+    /// follow, all have moved by a third of a sample.
     pub fn recording(&self, samples: usize, seed: u64) -> Vec<f32> {
         let mut rng = Rng::new(seed);
         let h = self.delays.len();

@@ -13,8 +13,9 @@
 //! | transform64, windows4 | a stream: bins, or hop |
 //! | gibbs-2x10x1x0 | chains, sweeps, latents chosen at random, whether chains start at random |
 //!
-//! Spatial streams are called room, microphones x sources x length x hop of a frame, i16 where parameters are integers, and follows where they follow; streams of one
-//! channel are called channel, bands x length x hop x latents of each source, and i8 where spectra are integers.
+//! Spatial streams are called room, microphones x sources x length x hop of a frame, i16 where parameters are integers, and
+//! follows where they follow; streams of one channel are called channel, bands x length x hop x latents of each source, and i8
+//! where spectra are integers.
 
 use spikelet::frame::{Form, Frame};
 use spikelet::model::Width;

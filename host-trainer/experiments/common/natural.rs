@@ -7,8 +7,8 @@
 //! | whiten | the covariance of patches is taken to 1 |
 //! | none | nothing |
 //!
-//! Then patches are cut at random places, lose their mean and are scaled to variance 1, flat ones are left out. For maximal causes, [`split`] makes
-//! channels of what is above and below zero (thesis, section 3.4.3).
+//! Then patches are cut at random places, lose their mean and are scaled to variance 1, flat ones are left out. For maximal
+//! causes, [`split`] makes channels of what is above and below zero (thesis, section 3.4.3).
 
 use spikelet::frame::Form;
 use spikelet::rng::Rng;

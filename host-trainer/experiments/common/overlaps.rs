@@ -19,7 +19,8 @@ pub struct Problem {
     pub truth: Vec<f64>,
 }
 
-/// Name, D, H, latents that are on on average, mean and variance of the slab, variance of the noise. Columns have random directions and length sqrt(D).
+/// Name, D, H, latents that are on on average, mean and variance of the slab, variance of the noise. Columns have random
+/// directions and length sqrt(D).
 type Case = (&'static str, usize, usize, f64, f64, f64, f64);
 const CASES: [Case; 6] = [
     ("few of many, both signs", 64, 256, 3.0, 0.0, 1.0, 0.1),

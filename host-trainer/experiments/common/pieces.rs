@@ -6,7 +6,8 @@ use spikelet_trainer::prepare::Prepared;
 use spikelet_trainer::train::State;
 use spikelet_trainer::{Error, Result};
 
-/// Every pixel or sample as the mean over the posterior means of the pieces it lies in, weighted by their inverse variances, and how many latents are on in a piece.
+/// Every pixel or sample as the mean over the posterior means of the pieces it lies in, weighted by their inverse variances, and
+/// how many latents are on in a piece.
 pub fn denoised(state: &State, pieces: &Pieces) -> Result<(Sheet, f64)> {
     let prepared = Prepared::<f32>::new(&state.model(), &state.settings.options())?;
     let (model, engine) = (prepared.model()?, state.settings.engine_at(0, 0));

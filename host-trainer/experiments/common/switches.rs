@@ -6,8 +6,8 @@ const SWEEPS: usize = 50;
 const ROUNDS: usize = 100;
 const LEAST_GAIN: f64 = 1e-6;
 
-/// Mean square error of the best codes of these parts (H x D), and of the best codes once parts and codes have been improved in turn until nothing is gained. Each
-/// half of a round is the optimum given the other, so the error never rises.
+/// Mean square error of the best codes of these parts (H x D), and of the best codes once parts and codes have been improved in
+/// turn until nothing is gained. Each half of a round is the optimum given the other, so the error never rises.
 pub fn errors(values: &[f64], dims: usize, mut parts: Vec<f64>) -> (f64, f64) {
     let latents = parts.len() / dims;
     let (mut codes, first) = best_codes(values, dims, &parts);

@@ -1,9 +1,11 @@
-//! What a factored posterior would give on a device, after a fixed number of sweeps, beside adaptive states: spike-and-slab models with overlapping latents whose
-//! parameters are known.
+//! What a factored posterior would give on a device, after a fixed number of sweeps, beside adaptive states: spike-and-slab
+//! models with overlapping latents whose parameters are known.
 //!
-//! Adaptive states run through the core, which counts its operations. A factored engine is not in the core: its sweeps are the trainer's, and its instructions are estimated from below, so that it
-//! is rather flattered: projection and set-up as the core's; an update for each latent in each sweep (what the core's gain of a latent takes, which is the same arithmetic, and one exponential and
-//! division for the probability), and [`MOVE`] for each multiply-add of `b - G m` (two loads, multiply-add, store) when a latent moves. G is taken as stored.
+//! Adaptive states run through the core, which counts its operations. A factored engine is not in the core: its sweeps are the
+//! trainer's, and its instructions are estimated from below, so that it is rather flattered: projection and set-up as the core's;
+//! an update for each latent in each sweep (what the core's gain of a latent takes, which is the same arithmetic, and one
+//! exponential and division for the probability), and [`MOVE`] for each multiply-add of `b - G m` (two loads, multiply-add,
+//! store) when a latent moves. G is taken as stored.
 
 use crate::common::overlaps::{Figures, Problem, problems};
 use crate::common::table::Table;

@@ -1,8 +1,8 @@
 //! Directions of Cauchy and Laplace sources through an oblique W (paper 000, section 5.3 and figure 4).
 //!
-//! The paper has H = D of 20 to 100, N = 5000 points with noise of variance 1, 50 iterations, 15 trials, H' = gamma = H / 10; truncated posteriors give the lower
-//! index everywhere, for both kinds of sources. Here W is a matrix of normal entries; there are fewer trials, and adaptive states
-//! beside both. Sources have the scale of their standard distributions.
+//! The paper has H = D of 20 to 100, N = 5000 points with noise of variance 1, 50 iterations, 15 trials, H' = gamma = H / 10;
+//! truncated posteriors give the lower index everywhere, for both kinds of sources. Here W is a matrix of normal entries; there
+//! are fewer trials, and adaptive states beside both. Sources have the scale of their standard distributions.
 
 use crate::common::mixtures::{Source, add_noise, mix, normal_matrix};
 use crate::common::table::{Table, mean_and_spread, spread};

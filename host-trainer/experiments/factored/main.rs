@@ -13,8 +13,9 @@
 //!
 //! `cosine` is the mean |cosine| between columns: a factored posterior prefers a W whose columns are more orthogonal than the true ones.
 //!
-//! That is figure 5, which is run if none is named; figure 6 is the same with noise on the data, of half the standard deviation of the sources (the paper's 2 has no scale here); figure 4 is in
-//! `directions.rs`, 7A, 7B, 7C and 9 in `trade.rs`. `--figure device` asks what a factored posterior would give on a device (`device.rs`).
+//! That is figure 5, which is run if none is named; figure 6 is the same with noise on the data, of half the standard deviation
+//! of the sources (the paper's 2 has no scale here); figure 4 is in `directions.rs`, 7A, 7B, 7C and 9 in `trade.rs`. `--figure
+//! device` asks what a factored posterior would give on a device (`device.rs`).
 //!
 //! ```text
 //! cargo run --release -p spikelet-trainer --example factored -- [--quick] [--figure 4|5|6|7a|7c|9|device] [--skip ROWS] [--rows COUNT] [FOLDER]

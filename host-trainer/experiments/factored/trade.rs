@@ -1,10 +1,11 @@
-//! What time buys (paper 000, section 5.5 and figure 7): separation of voices (A) and denoising (B, C), factored posteriors against truncated ones,
-//! exact ones and adaptive states.
+//! What time buys (paper 000, section 5.5 and figure 7): separation of voices (A) and denoising (B, C), factored posteriors
+//! against truncated ones, exact ones and adaptive states.
 //!
-//! The paper runs MTMKL for 50 to 1000 iterations and truncated EM with H' = gamma of 2 to 10 on Speech20; on the picture house with noise of 25, MTMKL with
-//! H = 64 for up to 12 000 iterations and truncated EM with H = 400; against H, MTMKL loses a little and truncated EM gains. Here are ten voices through an
-//! oblique W (noise 1 on the rotation, as in figure 5), and house256.png: learned from every ninth patch, all patches cleaned. A factored
-//! model is also inferred by its own posterior; all pixels are plain means over patches there, and weighted by the posterior variance with the others.
+//! The paper runs MTMKL for 50 to 1000 iterations and truncated EM with H' = gamma of 2 to 10 on Speech20; on the picture house
+//! with noise of 25, MTMKL with H = 64 for up to 12 000 iterations and truncated EM with H = 400; against H, MTMKL loses a little
+//! and truncated EM gains. Here are ten voices through an oblique W (noise 1 on the rotation, as in figure 5), and house256.png:
+//! learned from every ninth patch, all patches cleaned. A factored model is also inferred by its own posterior; all pixels are
+//! plain means over patches there, and weighted by the posterior variance with the others.
 
 use crate::common::mixtures::add_noise;
 use crate::common::pieces::denoised;

@@ -1,8 +1,8 @@
 //! `spikelet denoise`: data as the model explains it, without the noise.
 //!
-//! Every point becomes its posterior mean, W <s.z>, computed by the core in `f32`. Where points are pieces of a picture
-//! or recording, every pixel is the mean over the pieces it lies in, each with the inverse of its posterior variance as weight. Of patches of pictures that overlap each
-//! loses a little less than its noise: see [`crate::pictures`].
+//! Every point becomes its posterior mean, W <s.z>, computed by the core in `f32`. Where points are pieces of a picture or
+//! recording, every pixel is the mean over the pieces it lies in, each with the inverse of its posterior variance as weight. Of
+//! patches of pictures that overlap each loses a little less than its noise: see [`crate::pictures`].
 
 mod masked;
 

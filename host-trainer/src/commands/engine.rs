@@ -1,7 +1,8 @@
 //! Points through the core in `f32`, exactly as a device would, on several threads.
 //!
-//! In come a model and rows of D numbers, out come the posteriors in the order of the rows. A posterior depends on
-//! its sample (and, if it is drawn, on the number of the point and the seed) only, so the threads do not show in the results. Fails at the first sample that the core refuses.
+//! In come a model and rows of D numbers, out come the posteriors in the order of the rows. A posterior depends on its sample
+//! (and, if it is drawn, on the number of the point and the seed) only, so the threads do not show in the results. Fails at the
+//! first sample that the core refuses.
 
 use crate::data::Mosaic;
 use crate::{Error, Result};

@@ -42,8 +42,8 @@ pub(super) enum TransformName {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Framing {
-    /// Points are patches of pictures (.png, or .npy as rows x columns [x colours]): width x height in pixels, such as 8x8; or auto, which is what `train` does with .png where no flag says otherwise: a size that suits the
-    /// noise
+    /// Points are patches of pictures (.png, or .npy as rows x columns [x colours]): width x height in pixels, such as 8x8; or
+    /// auto, which is what `train` does with .png where no flag says otherwise: a size that suits the noise
     #[arg(long, value_name = "WxH", value_parser = patch, conflicts_with = "frame")]
     patch: Option<Patch>,
     /// Whether a patch has all colours of a picture, which show the same edges, or is of one colour [default: together for gsc and bsc]
@@ -58,8 +58,8 @@ pub(super) struct Framing {
     /// Samples from one window to the next [default: half a window; with --transform spectrum a quarter of a frame, or half of one]
     #[arg(long, value_name = "SAMPLES")]
     hop: Option<u32>,
-    /// Whether copies resampled by up to 1/8 are learned from too, with --transform spectrum: they help where pitch varies, as in voices and music [default:
-    /// whatever brings held-back frames closer]
+    /// Whether copies resampled by up to 1/8 are learned from too, with --transform spectrum: they help where pitch varies, as in
+    /// voices and music [default: whatever brings held-back frames closer]
     #[arg(long, value_enum)]
     copies: Option<Switch>,
     /// Points are the coefficients of recordings in a lapped transform, one bin of all channels each: for sound, which is

@@ -46,8 +46,8 @@ pub(super) struct Infer {
     /// The model, made by `spikelet train`, `import`, `merge` or `quantize`
     #[arg(value_name = "MODEL.spk")]
     model: PathBuf,
-    /// Points: .npy (N x D), .npz (or FILE.npz:NAME), .csv (a row each), .wav (a sample of all channels each); windows of .wav and patches of .png as
-    /// the model was made for
+    /// Points: .npy (N x D), .npz (or FILE.npz:NAME), .csv (a row each), .wav (a sample of all channels each); windows of .wav
+    /// and patches of .png as the model was made for
     #[arg(value_name = "DATA")]
     data: PathBuf,
     /// Folder for the results; created when it does not exist

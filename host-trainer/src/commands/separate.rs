@@ -44,7 +44,8 @@ pub(super) struct Separate {
     /// By how many dB other sources are reduced, at most, with models of spectra [default: all that is found of them]
     #[arg(long, value_name = "DB", value_parser = decibels)]
     reduction: Option<f32>,
-    /// Follow sources that move slowly, with models of two microphones in a room, as `train --follow` does; how fast, 0 to 0.5 [default: 0.15]
+    /// Follow sources that move slowly, with models of two microphones in a room, as `train --follow` does; how fast, 0 to 0.5
+    /// [default: 0.15]
     #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, value_parser = following)]
     follow: Option<Option<f32>>,
     /// The true sources, every channel of every file one, to print how close the result comes

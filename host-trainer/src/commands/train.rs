@@ -100,15 +100,16 @@ pub(super) struct Train {
     framing: Framing,
     #[command(flatten)]
     spatial: SpatialFlags,
-    /// Pixels from one patch to the next, for pictures [default: 1; where the size of patches is chosen, so many that about 100000 are learned
-    /// from]
+    /// Pixels from one patch to the next, for pictures [default: 1; where the size of patches is chosen, so many that about
+    /// 100000 are learned from]
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..))]
     step: Option<u32>,
-    /// Which pixels of the picture are missing, those that are not 0 in this .png or .npy: they are learned from as little as they are known
+    /// Which pixels of the picture are missing, those that are not 0 in this .png or .npy: they are learned from as little as
+    /// they are known
     #[arg(long, value_name = "MASK")]
     mask: Option<PathBuf>,
-    /// Points: .npy (N x D), .npz (or FILE.npz:NAME), .csv (a row each), .wav (a sample of all channels each, or --frame or --transform) or .png (--patch);
-    /// several are joined; with --transform spectrum also folders of recordings
+    /// Points: .npy (N x D), .npz (or FILE.npz:NAME), .csv (a row each), .wav (a sample of all channels each, or --frame or
+    /// --transform) or .png (--patch); several are joined; with --transform spectrum also folders of recordings
     #[arg(value_name = "DATA", required = true)]
     data: Vec<PathBuf>,
     /// Model to write

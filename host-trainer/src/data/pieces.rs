@@ -1,9 +1,10 @@
 //! Overlapping pieces of a picture or recording as points, and the way back.
 //!
-//! A piece is a rectangle, its pixels row by row; a window of a recording has one row. Pieces begin every `step` pixels
-//! and at the far edge, so that every pixel is in one at least if the step is no larger than a piece. Plane after plane, row after row they are the points of
-//! the sheet; or a piece has all planes, one after the other, where colours belong together. A frame may take the mean of each plane off: light and
-//! shade of a patch say nothing about what is on it, and a latent spent on them is missing elsewhere.
+//! A piece is a rectangle, its pixels row by row; a window of a recording has one row. Pieces begin every `step` pixels and at
+//! the far edge, so that every pixel is in one at least if the step is no larger than a piece. Plane after plane, row after row
+//! they are the points of the sheet; or a piece has all planes, one after the other, where colours belong together. A frame may
+//! take the mean of each plane off: light and shade of a patch say nothing about what is on it, and a latent spent on them is
+//! missing elsewhere.
 //!
 //! Back again: every pixel is the mean of what the pieces it lies in make of it, weighted by how sure each is.
 
@@ -155,8 +156,9 @@ impl<'a> Mosaic<'a> {
         Self::over(variance.iter().zip(model.gram_diagonal).map(|(v, g)| v * g).sum::<f32>())
     }
 
-    /// The same with what the candidates have in common, sum_hj G_hj cov_hj: latents that stand for one another are far less unsure together
-    /// than each is. Needs second moments and a model with its Gram matrix; without them it is [`Mosaic::weight`].
+    /// The same with what the candidates have in common, sum_hj G_hj cov_hj: latents that stand for one another are far less
+    /// unsure together than each is. Needs second moments and a model with its Gram matrix; without them it is
+    /// [`Mosaic::weight`].
     pub fn joint_weight(model: &Model<'_, f32>, estimate: &Estimate<'_, f32>) -> f32 {
         let (Some(gram), false) = (model.gram, estimate.second.is_empty()) else {
             return Self::weight(model, estimate.variance);

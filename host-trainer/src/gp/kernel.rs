@@ -1,7 +1,7 @@
 //! k(y, y') = linear y.y' + radial exp(-|y - y'|^2 / (2 length^2)) + bias; white is added on the diagonal of K.
 //!
-//! With P parts the radial part is a mean over as many pieces of y of equal length, radial / P sum_p exp(-|y_p - y'_p|^2 / (2 length^2)): points are alike where
-//! some pieces are, whatever covers the others.
+//! With P parts the radial part is a mean over as many pieces of y of equal length, radial / P sum_p exp(-|y_p - y'_p|^2 / (2
+//! length^2)): points are alike where some pieces are, whatever covers the others.
 
 use crate::linalg::dot;
 use serde::{Deserialize, Serialize};

@@ -69,8 +69,9 @@ impl Objects {
         }
     }
 
-    /// First objects: windows of the images that stand alone on the background, far from each other (as k-means++ chooses), of a few that are drawn
-    /// the one that most others are near: two objects in one window are far from all others, too, but nothing is near them. Windows where little is to be seen do not count.
+    /// First objects: windows of the images that stand alone on the background, far from each other (as k-means++ chooses), of a
+    /// few that are drawn the one that most others are near: two objects in one window are far from all others, too, but nothing
+    /// is near them. Windows where little is to be seen do not count.
     pub fn first(
         images: &[f64],
         canvas: usize,
@@ -99,8 +100,8 @@ impl Objects {
         objects
     }
 
-    /// Begins anew with objects that are present in less than `least` of the images, or look like another one: they get windows that no object looks like.
-    /// How many there were.
+    /// Begins anew with objects that are present in less than `least` of the images, or look like another one: they get windows
+    /// that no object looks like. How many there were.
     pub fn replace_unused(&mut self, images: &[f64], least: f64, rng: &mut Rng) -> usize {
         let size = self.side * self.side;
         let looks = |h: usize| -> Vec<f64> {
@@ -189,8 +190,8 @@ impl Objects {
     }
 }
 
-/// A window far from those chosen already, as k-means++ draws it; of a few the one that most others are near. `nearest` is the squared distance of each from
-/// the nearest that was chosen.
+/// A window far from those chosen already, as k-means++ draws it; of a few the one that most others are near. `nearest` is the
+/// squared distance of each from the nearest that was chosen.
 fn choose<'a>(windows: &'a [Vec<f64>], nearest: &mut Vec<f64>, rng: &mut Rng) -> &'a [f64] {
     let apart = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
     let is_first = nearest.iter().all(|d| d.is_infinite());

@@ -1,8 +1,8 @@
 //! Candidate positions of the objects in an image: by a scan of all positions, or by regression from the image [004 sec. 4.5.3].
 //!
-//! The scan scores every object at every position by what its pixels gain if it is alone, sum_j ln(m e^l + 1 - m); pixels are rounded to
-//! [`LEVELS`] values, for which these are tabulated: s^2 additions a position. The same at a few positions only is a second look ([`Scan::look_again`]) at what
-//! regression found. Regression ([`crate::gp`]) takes the image as input and has one
+//! The scan scores every object at every position by what its pixels gain if it is alone, sum_j ln(m e^l + 1 - m); pixels are
+//! rounded to [`LEVELS`] values, for which these are tabulated: s^2 additions a position. The same at a few positions only is a
+//! second look ([`Scan::look_again`]) at what regression found. Regression ([`crate::gp`]) takes the image as input and has one
 //! output for every object and position: one factorisation serves all of them.
 
 use super::{Objects, Posterior};
@@ -140,8 +140,8 @@ pub enum Told {
 
 /// Regression of posteriors on images.
 ///
-/// Of the N x H x positions targets few are not zero, the candidates of an image; with K^-1 made once, scores of an image cost one row of it times these,
-/// N times candidates operations, whatever the rank.
+/// Of the N x H x positions targets few are not zero, the candidates of an image; with K^-1 made once, scores of an image cost
+/// one row of it times these, N times candidates operations, whatever the rank.
 #[derive(Clone, Debug, Default)]
 pub struct Learned {
     kernels: Option<(Kernel, Kernel)>,

@@ -1,7 +1,7 @@
 //! The posterior of an image: every selected object is absent or at one of its candidate positions.
 //!
-//! Pixels that one object covers gain what they gain if it is alone, which is computed once for each candidate; only pixels under two or more are
-//! looked at again in every state.
+//! Pixels that one object covers gain what they gain if it is alone, which is computed once for each candidate; only pixels under
+//! two or more are looked at again in every state.
 
 use super::{MOST, Objects, Placed, Posterior, Sums, integral, shares};
 

@@ -1,18 +1,21 @@
-//! Candidate positions by regression from windows: the input is what is seen through a window of the size of an object, the outputs are the posterior
-//! probabilities that each object is there, and the same regression serves every position.
+//! Candidate positions by regression from windows: the input is what is seen through a window of the size of an object, the
+//! outputs are the posterior probabilities that each object is there, and the same regression serves every position.
 //!
-//! The thesis regresses from the whole image to all objects at all positions ([`super::locate::Learned`]). Two images of 900 pixels with objects at other
-//! places have nothing in common that a kernel of distances would see, so that regression hardly tells of an image more than what is known of that very
-//! image. Windows do have something in common: an object looks the same wherever it is. This puts into the selection that objects move, which the thesis
-//! leaves out on purpose, and nothing else: which object it is, and exactly where, is learned.
+//! The thesis regresses from the whole image to all objects at all positions ([`super::locate::Learned`]). Two images of 900
+//! pixels with objects at other places have nothing in common that a kernel of distances would see, so that regression hardly
+//! tells of an image more than what is known of that very image. Windows do have something in common: an object looks the same
+//! wherever it is. This puts into the selection that objects move, which the thesis leaves out on purpose, and nothing else:
+//! which object it is, and exactly where, is learned.
 //!
 //! Windows are compared in four quarters ([`Kernel::parts`]), so that an object is still known by those of its quarters that nothing hides.
 //!
-//! A window stands for a cell of c x c positions, the one in the middle being its own: its targets are the probabilities that each object is at any of these, and only one
-//! window in c^2 is looked at. The second look of a scan ([`Scan::look_again`](super::locate::Scan::look_again)) then tells the positions of a cell apart.
+//! A window stands for a cell of c x c positions, the one in the middle being its own: its targets are the probabilities that
+//! each object is at any of these, and only one window in c^2 is looked at. The second look of a scan
+//! ([`Scan::look_again`](super::locate::Scan::look_again)) then tells the positions of a cell apart.
 //!
-//! Pairs of windows and posteriors are drawn from the images: half of them where an object is in the cell, three tenths next to one, the rest anywhere. The kernel is
-//! factored with Q pivots; new windows are predicted from these alone ([`Factor::pivot_weights`]), Q (s^2 + H) operations and 4 Q exponentials a window.
+//! Pairs of windows and posteriors are drawn from the images: half of them where an object is in the cell, three tenths next to
+//! one, the rest anywhere. The kernel is factored with Q pivots; new windows are predicted from these alone
+//! ([`Factor::pivot_weights`]), Q (s^2 + H) operations and 4 Q exponentials a window.
 
 use super::{Objects, Placed, Posterior};
 use crate::gp::{Factor, Kernel, KernelName, fit};

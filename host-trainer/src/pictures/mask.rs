@@ -1,6 +1,7 @@
 //! Pixels that are missing from a picture.
 //!
-//! A mask is a picture of the same size, in grey for all colours or with as many colours, in which the missing pixels are not 0, as OpenCV and scikit-image have it.
+//! A mask is a picture of the same size, in grey for all colours or with as many colours, in which the missing pixels are not 0,
+//! as OpenCV and scikit-image have it.
 
 use crate::data::{Pieces, Sheet};
 use crate::prepare::Holes;
@@ -88,8 +89,8 @@ impl Mask {
         picture
     }
 
-    /// The picture with a smooth guess of what is missing: from the known pixels outwards, then each the mean of its neighbours. Training begins
-    /// with patches of it; what is learned and what is written does not depend on it otherwise.
+    /// The picture with a smooth guess of what is missing: from the known pixels outwards, then each the mean of its neighbours.
+    /// Training begins with patches of it; what is learned and what is written does not depend on it otherwise.
     pub fn filled(&self, picture: &Sheet) -> Sheet {
         let (width, height) = (picture.width, picture.height);
         let mut filled = self.punched(picture);

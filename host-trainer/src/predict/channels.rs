@@ -1,9 +1,10 @@
 //! Instructions of streams of one channel, from counts like those of other models.
 //!
-//! Most of a frame is the same whatever is heard; what differs is how many latents are left for the next frame, and how many levels have a part in
-//! the masks. So several signals are tried: frames that the model draws, a latent of each source at a time, the same louder and softer, noise, tones and silence. The
-//! mean is that of the most expensive signal, or of a recording. The worst case has the most of each count among all frames, and masks of all levels: an
-//! empirical envelope but for the last, not a bound.
+//! Most of a frame is the same whatever is heard; what differs is how many latents are left for the next frame, and how many
+//! levels have a part in the masks. So several signals are tried: frames that the model draws, a latent of each source at a time,
+//! the same louder and softer, noise, tones and silence. The mean is that of the most expensive signal, or of a recording. The
+//! worst case has the most of each count among all frames, and masks of all levels: an empirical envelope but for the last, not a
+//! bound.
 
 use super::{Core, Prediction, dot, hops};
 use crate::Result;

@@ -1,8 +1,9 @@
 //! A model over the dimensions of a sample that are known: the others carry no information, as if their noise were infinite.
 //!
-//! With M the known dimensions of a sample, G = W_M^T Sigma_M^-1 W_M and b = W_M^T Sigma_M^-1 y_M are those of a model of fewer dimensions, which is made
-//! anew for every sample: D H operations, as many as a projection. Where the mean of a sample was taken off (of each of its planes), the mean of
-//! what is missing was not known. It is then a latent c of its own with a flat prior, y = c + W x + noise, and without c
+//! With M the known dimensions of a sample, G = W_M^T Sigma_M^-1 W_M and b = W_M^T Sigma_M^-1 y_M are those of a model of fewer
+//! dimensions, which is made anew for every sample: D H operations, as many as a projection. Where the mean of a sample was taken
+//! off (of each of its planes), the mean of what is missing was not known. It is then a latent c of its own with a flat prior, y
+//! = c + W x + noise, and without c
 //!
 //! ```text
 //! y_M - mean(y_M) = (W_M - 1 w^T) x + noise,    w = mean of the rows of W_M        c = mean(y_M) - w . x
@@ -53,7 +54,8 @@ impl<T> Default for Masked<T> {
 }
 
 impl<T: Real> Masked<T> {
-    /// Takes what is known of `y`, and of a model that has a slab and no full noise; false where nothing is. `weights` is its W, not packed. (D x H)
+    /// Takes what is known of `y`, and of a model that has a slab and no full noise; false where nothing is. `weights` is its W,
+    /// not packed. (D x H)
     pub fn set(
         &mut self,
         model: &Model<'_, T>,

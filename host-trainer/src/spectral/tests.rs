@@ -90,7 +90,8 @@ fn offsets_cost_nothing() {
     }
 }
 
-/// Levels from -10 to 10 dB, clipping, a source that is absent, silence: nothing that a device would choke on, and each within what can be expected of it.
+/// Levels from -10 to 10 dB, clipping, a source that is absent, silence: nothing that a device would choke on, and each within
+/// what can be expected of it.
 #[test]
 fn hard_inputs() {
     let geometry = Geometry::new(8000, false);

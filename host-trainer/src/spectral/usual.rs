@@ -9,9 +9,10 @@ const BLOCKS: usize = 20;
 /// Student's t for them: the rate is below the bound with a probability of 0.95.
 const T: f64 = 1.729;
 
-/// Pairs of a rate and a score that usual sound exceeds at most so often, as far as there are frames enough; nothing where there are not for one in ten. Scores are in the
-/// order of time. Frames near each other are alike, so that a rate is known less well than by as many independent ones: a threshold is the
-/// lowest at which the mean rate of `BLOCKS` pieces, plus T of its standard errors, is not above the one that is promised.
+/// Pairs of a rate and a score that usual sound exceeds at most so often, as far as there are frames enough; nothing where there
+/// are not for one in ten. Scores are in the order of time. Frames near each other are alike, so that a rate is known less well
+/// than by as many independent ones: a threshold is the lowest at which the mean rate of `BLOCKS` pieces, plus T of its standard
+/// errors, is not above the one that is promised.
 ///
 /// ```
 /// use spikelet_trainer::spectral::usual_scores;

@@ -44,8 +44,9 @@ pub fn gains(sources: usize, levels: &[f64]) -> Vec<f32> {
     gains
 }
 
-/// Gains that are followed side by side. Two sources are mostly both there, and one level between them is unknown. Of more some are absent most of the time, and
-/// those that are there are louder than their part of the mean: all alike, one louder than the others, one softer.
+/// Gains that are followed side by side. Two sources are mostly both there, and one level between them is unknown. Of more some
+/// are absent most of the time, and those that are there are louder than their part of the mean: all alike, one louder than the
+/// others, one softer.
 fn tracked(sources: usize) -> Vec<f32> {
     if sources <= 2 {
         return gains(sources, &LEVELS);
@@ -156,8 +157,8 @@ impl Parts {
         of(self) == of(other) && self.bands == other.bands
     }
 
-    /// A single source that may be absent: one more latent, silence, where there is room for it. Pauses within a recording are short and lead back to sound; this one
-    /// lasts.
+    /// A single source that may be absent: one more latent, silence, where there is room for it. Pauses within a recording are
+    /// short and lead back to sound; this one lasts.
     fn with_absence(&self) -> Self {
         let (latents, mut parts) = (self.prior.len(), self.clone());
         if latents >= MOST_LATENTS {
@@ -177,8 +178,8 @@ impl Parts {
         parts
     }
 
-    /// One model of all sources, with their names, and levels to track. Each of `all` is like the first. A source gets one more latent for when
-    /// it is not there.
+    /// One model of all sources, with their names, and levels to track. Each of `all` is like the first. A source gets one more
+    /// latent for when it is not there.
     pub fn merge(all: &[Self], names: Vec<String>) -> Result<Self> {
         let all: Vec<Self> = all.iter().map(Self::with_absence).collect();
         let mut merged = all[0].clone();

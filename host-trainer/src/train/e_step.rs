@@ -1,10 +1,10 @@
 //! The E-step: points to statistics, through the core.
 //!
-//! Points go through in chunks of at most [`CHUNK`]: one matrix product projects a chunk, the core selects and
-//! walks each point, and what it finds is scattered. Chunks are dealt to lanes, 16 or with many points more, each of which
-//! sums its own in order; lanes are added up in order. Threads take lanes, and so do the ranks of a [cluster](crate::cluster), which read the
-//! chunks of their own lanes only. So the bits depend neither on the number of threads nor on that of ranks, and
-//! no more than a few chunks are in memory at a time.
+//! Points go through in chunks of at most [`CHUNK`]: one matrix product projects a chunk, the core selects and walks each point,
+//! and what it finds is scattered. Chunks are dealt to lanes, 16 or with many points more, each of which sums its own in order;
+//! lanes are added up in order. Threads take lanes, and so do the ranks of a [cluster](crate::cluster), which read the chunks of
+//! their own lanes only. So the bits depend neither on the number of threads nor on that of ranks, and no more than a few chunks
+//! are in memory at a time.
 //!
 //! Inference runs in `f64` or `f32`; sums over chunks are always `f64`.
 

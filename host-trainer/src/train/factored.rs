@@ -142,8 +142,8 @@ pub struct Found {
     pub moved: usize,
 }
 
-/// The factored posteriors of points (N x D), after so many sweeps at most. A mean stays where moving it would move its data by `least` standard deviations of the noise
-/// or less.
+/// The factored posteriors of points (N x D), after so many sweeps at most. A mean stays where moving it would move its data by
+/// `least` standard deviations of the noise or less.
 pub fn infer(parameters: &Parameters, points: &[f64], sweeps: usize, least: f64) -> Result<Vec<Found>> {
     let job = Job::new(parameters)?;
     let mut found = Vec::with_capacity(points.len() / parameters.dims);
@@ -244,7 +244,8 @@ impl<'a> Job<'a> {
         sums
     }
 
-    /// So many sweeps over the latents at most, until nothing moves by more than `least`, from the means m. Returns F less -1/2 y^T Sigma^-1 y.
+    /// So many sweeps over the latents at most, until nothing moves by more than `least`, from the means m. Returns F less -1/2
+    /// y^T Sigma^-1 y.
     fn ascend(
         &self,
         b: &[f64],

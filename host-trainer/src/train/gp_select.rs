@@ -5,7 +5,8 @@
 //! the first iteration all are drawn at random. Hyperparameters are fitted every T* iterations. States have no latents but the
 //! selected ones on (no singletons): with singletons the model's own score would decide after all.
 //!
-//! A search for states needs no sets; there the last E-step alone is regressed, with a linear kernel, for the scores that searches of the model begin with.
+//! A search for states needs no sets; there the last E-step alone is regressed, with a linear kernel, for the scores that
+//! searches of the model begin with.
 
 use super::e_step::{Sets, Task};
 use super::points::Points;

@@ -15,12 +15,13 @@
 //!
 //! Mixtures: points drawn from the data, far ones more often (`kinds::gmm`), and the noise that is left of it.
 //!
-//! Where states are searched for and a first code is roughly right (`search`): of every few points drawn the strongest, as long as it is, nearly. Most
-//! patches of a picture are flat and noise, and say nothing.
+//! Where states are searched for and a first code is roughly right (`search`): of every few points drawn the strongest, as long
+//! as it is, nearly. Most patches of a picture are flat and noise, and say nothing.
 //!
-//! Otherwise pi starts at two latents on at a time, at most one half. Noise starts at the data's variance: everything is noise until
-//! the dictionary explains it; where it anneals (`search`), at three tenths of it. Where a temperature does that, noise starts so low that at the first temperature it has half
-//! the largest variance of the data in any direction: about there columns begin to differ.
+//! Otherwise pi starts at two latents on at a time, at most one half. Noise starts at the data's variance: everything is noise
+//! until the dictionary explains it; where it anneals (`search`), at three tenths of it. Where a temperature does that, noise
+//! starts so low that at the first temperature it has half the largest variance of the data in any direction: about there columns
+//! begin to differ.
 
 mod lines;
 

@@ -87,8 +87,8 @@ pub struct Start {
     /// What learned selection goes on from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<Selector>,
-    /// F per point (of held-out points where there are any) of what is kept, of the points that count: those that are left out would decide alone, being explained by no
-    /// start, and the worse the less noise it has left.
+    /// F per point (of held-out points where there are any) of what is kept, of the points that count: those that are left out
+    /// would decide alone, being explained by no start, and the worse the less noise it has left.
     pub merit: Option<f64>,
     /// Whether nothing more is to be done.
     pub finished: bool,

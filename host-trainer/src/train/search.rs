@@ -13,9 +13,9 @@
 //! The last E-step looks at all that the exported model looks at. On dictionaries without structure this finds nearly all
 //! directions, and the noise comes out right (experiment `dictionary-recovery`). Patches of pictures and other data with most of
 //! their variance in few directions need none of it: there a first code is roughly right, and the passes begin with all latents.
-//! There are twice the candidates beside the reference, and nothing is revived: a latent that is on in a handful of patches has the one
-//! corner of the picture that looks so, and denoises it (experiment `pictures`). It needs a prior that a handful of points can keep alive: pi stays
-//! above that of half a point.
+//! There are twice the candidates beside the reference, and nothing is revived: a latent that is on in a handful of patches has
+//! the one corner of the picture that looks so, and denoises it (experiment `pictures`). It needs a prior that a handful of
+//! points can keep alive: pi stays above that of half a point.
 
 use super::init::Scene;
 use super::settings::Settings;

@@ -6,10 +6,11 @@
 //!
 //! A model of a room or of one channel is a stream: `name hops hop rate mean worst blob-bytes`, of a hop.
 //!
-//! Instructions are means over the samples, `worst` is the most expensive sample's total. With the feature `each` there is a line for
-//! each sample instead: `name number projection selection posterior`; a model with a frame is a stream there, with a line for each
-//! block, `name number instructions`, and one for its transform alone, `name@transform 0 forward inverse`. The stages are called as a program would call them, each behind a function that is not inlined, so
-//! that no work moves across the marks; its call and return are counted.
+//! Instructions are means over the samples, `worst` is the most expensive sample's total. With the feature `each` there is a line
+//! for each sample instead: `name number projection selection posterior`; a model with a frame is a stream there, with a line for
+//! each block, `name number instructions`, and one for its transform alone, `name@transform 0 forward inverse`. The stages are
+//! called as a program would call them, each behind a function that is not inlined, so that no work moves across the marks; its
+//! call and return are counted.
 #![no_std]
 #![no_main]
 

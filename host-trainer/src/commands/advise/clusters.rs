@@ -1,9 +1,10 @@
 //! Whether points lie in clusters that are apart, as those of a Gaussian mixture, and in how many.
 //!
-//! For each number of clusters k-means finds centres. A point is the better inside its own cluster the nearer its centre is compared with
-//! the next one: 1 - own / next. Where that is high on average in every cluster, and no cluster has few points, they stand apart. Points
-//! that are sums of sources crowd around zero and along lines, which gives small or badly separated clusters. The limits were set on mixtures
-//! of Gaussians, draws from gsc models, and recordings of hearts, brains and movements, none of which looked like clusters.
+//! For each number of clusters k-means finds centres. A point is the better inside its own cluster the nearer its centre is
+//! compared with the next one: 1 - own / next. Where that is high on average in every cluster, and no cluster has few points,
+//! they stand apart. Points that are sums of sources crowd around zero and along lines, which gives small or badly separated
+//! clusters. The limits were set on mixtures of Gaussians, draws from gsc models, and recordings of hearts, brains and movements,
+//! none of which looked like clusters.
 
 use crate::Result;
 use crate::train::Points;

@@ -61,7 +61,8 @@ pub(super) struct Plan {
     /// Which states are looked at [default: exact up to 10 latents (mca: 6), else truncated]
     #[arg(long, value_enum)]
     engine: Option<Engine>,
-    /// Which states --engine truncated keeps [default: adaptive for gsc where latents are more than dimensions and more than 32, else subsets]
+    /// Which states --engine truncated keeps [default: adaptive for gsc where latents are more than dimensions and more than 32,
+    /// else subsets]
     #[arg(long, value_enum)]
     states: Option<StatesForm>,
     /// H', latents kept per point [default: 20 with adaptive states, else 10 (mca: 6), at most --latents; gmm: all]
@@ -70,7 +71,8 @@ pub(super) struct Plan {
     /// Most latents on at once [default: 12 with adaptive states, else 4 (mca: 3), at most --selected]
     #[arg(long, value_name = "COUNT")]
     max_active: Option<usize>,
-    /// How many of the best states the search looks around, for --states adaptive, in training's last iteration and in the model [default: 4]
+    /// How many of the best states the search looks around, for --states adaptive, in training's last iteration and in the model
+    /// [default: 4]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     expansions: Option<u16>,
     /// Sweeps of a chain over the selected latents, for --engine gibbs [default: 50]
@@ -149,9 +151,9 @@ pub(super) struct Plan {
     /// Numbers that inference computes in while training [default: f64; f32 for pictures whose sizes are chosen]
     #[arg(long, value_enum)]
     precision: Option<Precision>,
-    /// Points per M-step: stepwise EM, many small steps per pass over the data; 0 for plain EM, one step per pass
-    /// [default: 0 for up to 32 latents or few points, else a 50th of the points (a tenth with adaptive states, a 40th of pictures whose sizes are
-    /// chosen), up to 4000]
+    /// Points per M-step: stepwise EM, many small steps per pass over the data; 0 for plain EM, one step per pass [default: 0 for
+    /// up to 32 latents or few points, else a 50th of the points (a tenth with adaptive states, a 40th of pictures whose sizes
+    /// are chosen), up to 4000]
     #[arg(long, value_name = "COUNT")]
     batch: Option<usize>,
     /// Where the columns of a first dictionary come from [default: random for gsc in plain EM, lines with --transform, else data]

@@ -1,15 +1,16 @@
 //! Points of which some numbers are missing.
 //!
-//! Latents are inferred from what is known ([`Masked`]). Missing numbers are hidden variables like the latents: given x, y_d = c + W_d x + noise, c being
-//! the mean that was taken off a plane. With mean(y), w as there, over what is known, the sums of the M-step get
+//! Latents are inferred from what is known ([`Masked`]). Missing numbers are hidden variables like the latents: given x, y_d = c
+//! + W_d x + noise, c being the mean that was taken off a plane. With mean(y), w as there, over what is known, the sums of the
+//! M-step get
 //!
 //! ```text
 //! sum y x^T:   known    (y_d - mean(y)) <x>^T + w^T <x x^T>                         missing   W_d <x x^T>
 //! sum y^2:     known    (y_d - mean(y))^2 + 2 (y_d - mean(y)) w . <x> + w^T <x x^T> w     missing   W_d <x x^T> W_d^T + sigma_d^2
 //! ```
 //!
-//! in place of `y_d <x>^T` and y_d^2, and the M-step is the one without holes: exact EM. A part of what is imputed is what W was before, so the more is missing
-//! the more steps it takes.
+//! in place of `y_d <x>^T` and y_d^2, and the M-step is the one without holes: exact EM. A part of what is imputed is what W was
+//! before, so the more is missing the more steps it takes.
 
 use super::super::kinds::mca::Shares;
 use super::super::statistics::Statistics;

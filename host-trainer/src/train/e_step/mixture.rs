@@ -1,4 +1,5 @@
-//! Chunks of points of a mixture: the log joints of all components by one matrix product, instead of one point after the other through the core.
+//! Chunks of points of a mixture: the log joints of all components by one matrix product, instead of one point after the other
+//! through the core.
 //!
 //! With x = y - c, c the mean of the means, so that little cancels in what follows:
 //!
@@ -7,8 +8,9 @@
 //! one Sigma = L L^T:       ln p(y, k) = a_k + (L^-1 x) . (L^-1 m_k) - 1/2 |L^-1 x|^2                     L^-1 x times a D x C matrix
 //! ```
 //!
-//! with m_k = mu_k - c and a_k what does not depend on the point. Only components within [`NEGLIGIBLE`] of the best are looked at further: what is left out of a sum is
-//! below its last bit. Components that are not kept ([`Shape::singletons`](spikelet::model::Shape) off) are those with the smallest log joints, as in the core; while such a
+//! with m_k = mu_k - c and a_k what does not depend on the point. Only components within [`NEGLIGIBLE`] of the best are looked at
+//! further: what is left out of a sum is below its last bit. Components that are not kept
+//! ([`Shape::singletons`](spikelet::model::Shape) off) are those with the smallest log joints, as in the core; while such a
 //! mixture is learned, [`nearby`] finds the kept ones without looking at all.
 
 mod nearby;

@@ -6,16 +6,18 @@
 //! y1 = y + a n        y2 = y - n / a
 //! ```
 //!
-//! have independent noise, of variance (1 + a^2) sigma^2 and (1 + 1 / a^2) sigma^2. So a model is learned from y1 and takes the noise out of it, f(y1), and
+//! have independent noise, of variance (1 + a^2) sigma^2 and (1 + 1 / a^2) sigma^2. So a model is learned from y1 and takes the
+//! noise out of it, f(y1), and
 //!
 //! ```text
 //! mean |f(y1) - y2|^2 - (1 + 1 / a^2) sigma^2
 //! ```
 //!
-//! is an estimate of its mean square error without bias, whatever it learned: a dictionary that learned the noise of y1 does badly on y2. (Of the same y
-//! it would do well.) By itself the estimate is off by what the noise of y2 happens to be, but that is the same for all candidates. Between two of them it is
-//! off by 2 sqrt((1 + 1 / a^2) / N) sigma times the mean difference of their results, N being the pixels: on a picture of 256 x 256, a tenth of a decibel, about. On
-//! cameraman and peppers with noise of 25 and 50 small patches are 0.2 to 0.35 dB better than those half as large again, and were found so.
+//! is an estimate of its mean square error without bias, whatever it learned: a dictionary that learned the noise of y1 does
+//! badly on y2. (Of the same y it would do well.) By itself the estimate is off by what the noise of y2 happens to be, but that
+//! is the same for all candidates. Between two of them it is off by 2 sqrt((1 + 1 / a^2) / N) sigma times the mean difference of
+//! their results, N being the pixels: on a picture of 256 x 256, a tenth of a decibel, about. On cameraman and peppers with noise
+//! of 25 and 50 small patches are 0.2 to 0.35 dB better than those half as large again, and were found so.
 
 use crate::commands::engine::{self, Extra};
 use crate::data::{Mosaic, Pieces, Sheet};
@@ -28,7 +30,8 @@ use crate::{Error, Result};
 use spikelet::frame::Frame;
 use spikelet::rng::Rng;
 
-/// a: little more noise in what is learned from, not too much in what it is compared with. With 0.7 patches came out larger than is best for cameraman.
+/// a: little more noise in what is learned from, not too much in what it is compared with. With 0.7 patches came out larger than
+/// is best for cameraman.
 const SHARE: f64 = 0.5;
 
 /// Passes of a trial, and latents at most: enough to tell, in a fraction of the time of training.

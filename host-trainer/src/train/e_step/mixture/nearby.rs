@@ -1,11 +1,13 @@
 //! Components near those that a point kept last: truncated variational EM [004 sec. 4.5.2], whose cost per point hardly grows with C.
 //!
-//! A point keeps C' components. The next time these are looked at again, together with the neighbours of the best of them, and with the neighbours of whatever is
-//! better than that, until nothing is; the C' best of all these are kept. What was kept is among them, so the free energy over kept components never falls.
+//! A point keeps C' components. The next time these are looked at again, together with the neighbours of the best of them, and
+//! with the neighbours of whatever is better than that, until nothing is; the C' best of all these are kept. What was kept is
+//! among them, so the free energy over kept components never falls.
 //!
-//! Neighbours of component k are those with the largest log joints under its own points on average, which is what the columns give for the row
-//! \[m_k, m_k^2 + v_k\] (or L^-1 m_k where components share a covariance): C rows instead of N. Work per iteration: 2 D C^2 for neighbours, and for each point 2 D
-//! multiply-adds for each of C' + [`NEIGHBOURS`] components, nearly always.
+//! Neighbours of component k are those with the largest log joints under its own points on average, which is what the columns
+//! give for the row \[m_k, m_k^2 + v_k\] (or L^-1 m_k where components share a covariance): C rows instead of N. Work per
+//! iteration: 2 D C^2 for neighbours, and for each point 2 D multiply-adds for each of C' + [`NEIGHBOURS`] components, nearly
+//! always.
 
 use super::{Mixture, NEGLIGIBLE, NONE, Scalar, Sheet};
 use crate::linalg::{product, transposed};

@@ -27,7 +27,8 @@ impl Group {
 
 /// Means far from each other (H x D), and of every point the squared distance from the nearest and which that is.
 ///
-/// A candidate is nearer to a point than the point's mean only if it is less than twice as far from that mean as the point is: others need not be looked at.
+/// A candidate is nearer to a point than the point's mean only if it is less than twice as far from that mean as the point is:
+/// others need not be looked at.
 pub(super) fn far_means(drawn: &[f64], d: usize, h: usize, rng: &mut Rng) -> (Vec<f64>, Vec<(f64, usize)>) {
     let count = drawn.len() / d;
     let point = |n: usize| &drawn[n * d..][..d];
@@ -77,7 +78,8 @@ pub(super) fn far_means(drawn: &[f64], d: usize, h: usize, rng: &mut Rng) -> (Ve
     (means, nearest)
 }
 
-/// The squared distance from a mean up to which its points cannot be nearer to the candidate: a quarter of theirs, a little less for rounding.
+/// The squared distance from a mean up to which its points cannot be nearer to the candidate: a quarter of theirs, a little less
+/// for rounding.
 fn reach_of(mean: &[f64], candidate: &[f64]) -> f64 {
     0.2499 * apart(mean, candidate)
 }

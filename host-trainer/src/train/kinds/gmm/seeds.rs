@@ -11,7 +11,8 @@ use spikelet::rng::Rng;
 const POINTS_PER_MEAN: usize = 50;
 const LEAST_POINTS: usize = 2000;
 
-/// Moves of a mean that must fail one after the other, but of many components at most one for so many distances; and the part of the distances that a move must gain.
+/// Moves of a mean that must fail one after the other, but of many components at most one for so many distances; and the part of
+/// the distances that a move must gain.
 const MOST_FAILURES: usize = 12;
 const MOST_DISTANCES: usize = 1 << 20;
 const LEAST_GAIN: f64 = 1e-4;
@@ -32,8 +33,9 @@ pub struct Seeds {
     pub variance: f64,
 }
 
-/// First means, drawn from the data with probabilities that grow with the squared distance from those drawn already (k-means++), then k-means;
-/// then means that are hardly missed move to the widest clusters, as long as that brings points closer to their means.
+/// First means, drawn from the data with probabilities that grow with the squared distance from those drawn already (k-means++),
+/// then k-means; then means that are hardly missed move to the widest clusters, as long as that brings points closer to their
+/// means.
 pub fn seeds(points: &mut Points, h: usize, rng: &mut Rng) -> Result<Seeds> {
     let (d, n) = (points.dims(), points.len());
     let most = (POINTS_PER_MEAN * h).max(LEAST_POINTS);
