@@ -24,7 +24,8 @@ macro_rules! file {
 
 static FOUR: Aligned<{ file!("room-d2h4.spk").len() }> = Aligned::new(file!("room-d2h4.spk"));
 static THREE: Aligned<{ file!("room-d3h3.spk").len() }> = Aligned::new(file!("room-d3h3.spk"));
-static FOLLOWS: Aligned<{ file!("room-follows-d2h2.spk").len() }> = Aligned::new(file!("room-follows-d2h2.spk"));
+static FOLLOWS: Aligned<{ file!("room-follows-d2h2.spk").len() }> =
+    Aligned::new(file!("room-follows-d2h2.spk"));
 static FLOATS: Aligned<{ file!("channel-d8h12.spk").len() }> = Aligned::new(file!("channel-d8h12.spk"));
 static BYTES: Aligned<{ file!("channel-d12h14.spk").len() }> = Aligned::new(file!("channel-d12h14.spk"));
 
