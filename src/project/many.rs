@@ -1,7 +1,7 @@
 //! Many samples at once, for training: A B^T with B in panels, as [`super::kernel`] has the dictionary.
 //!
 //! Four rows of A share what is read of a panel, and some dozens of rows a panel that stays in the cache. On desktops the sums are
-//! vectors ([`super::x86`]). Every entry is summed from its first product on, each rounded, so that bits depend neither on the
+//! vectors (`x86`). Every entry is summed from its first product on, each rounded, so that bits depend neither on the
 //! processor nor on an entry's place.
 
 use crate::model::PANEL;

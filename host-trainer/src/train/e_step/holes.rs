@@ -1,8 +1,8 @@
 //! Points of which some numbers are missing.
 //!
-//! Latents are inferred from what is known ([`Masked`]). Missing numbers are hidden variables like the latents: given x, y_d = c
-//! + W_d x + noise, c being the mean that was taken off a plane. With mean(y), w as there, over what is known, the sums of the
-//! M-step get
+//! Latents are inferred from what is known ([`Masked`]). Missing numbers are hidden variables like the latents: given x,
+//! y_d = c + W_d x + noise, c being the mean that was taken off a plane. With mean(y), w as there, over what is known, the sums of
+//! the M-step get
 //!
 //! ```text
 //! sum y x^T:   known    (y_d - mean(y)) <x>^T + w^T <x x^T>                         missing   W_d <x x^T>
