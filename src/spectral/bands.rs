@@ -46,14 +46,13 @@ pub fn compress(energy: f32, floor: f32, power: f32) -> f32 {
     Real::exp(0.5 * power * Real::ln(energy))
 }
 
-/// Takes a constant offset of the samples out of the spectrum of a frame, and gives what bin 0 had of it. Of a constant, the window leaves
-/// bin 0 and minus half of that in bin 1.
-pub fn take_offset(spectrum: &mut [[f32; 2]]) -> f32 {
-    let [[zero, _], [one, _], ..] = spectrum else { return 0.0 };
-    let offset = *zero;
-    *zero = 0.0;
-    *one += 0.5 * offset;
-    offset
+/// Takes out of the spectrum of a frame what a constant leaves there: the window makes `offset` of it in bin 0, and minus half of that in
+/// bin 1.
+pub(super) fn take_offset(spectrum: &mut [[f32; 2]], offset: f32) {
+    if let [[zero, _], [one, _], ..] = spectrum {
+        *zero -= offset;
+        *one += 0.5 * offset;
+    }
 }
 
 /// a_f^2 = c^2 (20 / L)^2 |X_f|^2 of all bins, where `scale` is c^2.

@@ -19,14 +19,14 @@ const NEGLIGIBLE: f32 = 1e-3;
 /// What is kept from frame to frame beside posteriors.
 #[derive(Debug)]
 pub(super) struct Levels<'m> {
-    /// Mean power of the input, how many frames it is a mean of, residue of other sources in outputs, frames since the beginning;
-    /// then E of each filter.
+    /// Mean power of the input, how many frames it is a mean of, residue of other sources in outputs, frames since the beginning,
+    /// what a constant in the input leaves in bin 0; then E of each filter.
     numbers: &'m mut [f32],
 }
 
 impl<'m> Levels<'m> {
     pub const fn len(filters: usize) -> usize {
-        4 + filters
+        5 + filters
     }
 
     pub fn over(numbers: &'m mut [f32]) -> Self {
@@ -65,6 +65,18 @@ impl<'m> Levels<'m> {
         at(self.numbers, 3) * model.hop() as f32 > model.length() as f32
     }
 
+    /// Hears bin 0 of the next frame; what of it is constant: the mean over frames that do not reach back into that silence.
+    pub fn offset(&mut self, model: &SpectralModel<'_>, zero: f32) -> f32 {
+        let frames = at(self.numbers, 3) + 1.0 - model.length() as f32 / model.hop() as f32;
+        let offset = at(self.numbers, 4);
+        let offset = offset + (zero - offset) / if frames > 1.0 { frames } else { 1.0 };
+        // What is too loud to be inferred is not remembered.
+        if offset * offset <= 1e30 {
+            set(self.numbers, 4, offset);
+        }
+        offset
+    }
+
     /// Hears K samples of some mean power; c^2, what the power of the frame is multiplied with.
     pub fn hear(&mut self, model: &SpectralModel<'_>, power: f32) -> f32 {
         let overlap = model.length() as f32 / model.hop() as f32;
@@ -85,7 +97,7 @@ impl<'m> Levels<'m> {
     /// Takes the evidence of all filters, and gives their weights.
     pub fn weigh(&mut self, model: &SpectralModel<'_>, evidences: &[f32], weights: &mut [f32; MOST_FILTERS]) {
         let share = if self.is_filled(model) { EVIDENCE } else { 0.0 };
-        let sums = span_mut(self.numbers, 4, evidences.len());
+        let sums = span_mut(self.numbers, 5, evidences.len());
         let mut most = f32::NEG_INFINITY;
         for (sum, evidence) in sums.iter_mut().zip(evidences) {
             *sum = FORGET * *sum + share * evidence;

@@ -22,8 +22,9 @@
 //! 10^-4 leads to successors, and masks are made of the 8 most probable states, of 4 where a filter has at most half of the
 //! weight.
 //!
-//! **Offset.** What is constant in a frame, X_0 and -X_0 / 2 in X_1, is taken out before and divided evenly among the sources
-//! after: converters have it, sounds do not.
+//! **Offset.** What is constant in the samples, as converters add it, is taken out of a frame before and divided evenly among the
+//! sources after: the mean of X_0 over the last 125 frames, and minus half of it in X_1. The X_0 of a single frame will not do:
+//! fans and knocks have much of their power there.
 //!
 //! **Levels.** c makes the mean power of the input G, the number of sources, as if each had the power 1 that it was learned at.
 //! Their ratio is unknown: for each of a few vectors of gains g a filter of its own runs, and their masks are averaged by
@@ -66,7 +67,7 @@ mod tests;
 mod watch;
 
 pub use crate::stream::frames::stream_bytes;
-pub use bands::{Band, compress, frame_power, take_offset};
+pub use bands::{Band, compress, frame_power};
 pub use model::{
     MASK_BASE, MASK_STEP, MOST_BANDS, MOST_FILTERS, MOST_LATENTS, MOST_SOURCES, SpectralModel, mask_len,
 };

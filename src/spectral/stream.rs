@@ -163,7 +163,8 @@ impl Work<'_> {
         let start = if oldest >= hop { oldest - hop } else { oldest + length - hop };
         stft.forward(input, oldest, self.spectrum);
         // The window sums to L/2.
-        let offset = take_offset(self.spectrum);
+        let offset = self.levels.offset(model, self.spectrum.first().map_or(0.0, |&[zero, _]| zero));
+        take_offset(self.spectrum, offset);
         let (constant, mut energy) = (offset * (2.0 / length as f32), 0.0);
         span(input, start, hop).iter().for_each(|x| energy += (x - constant) * (x - constant));
         let power = energy / hop as f32;
@@ -192,10 +193,7 @@ impl Work<'_> {
                 *part = [re * gain, im * gain];
             }
             let offset = offset * (residue + (1.0 - residue) / model.count().max(1) as f32);
-            if let [[zero, _], [one, _], ..] = &mut *self.part {
-                *zero += offset;
-                *one -= 0.5 * offset;
-            }
+            take_offset(self.part, -offset);
             stft.inverse(self.part, hop, ring, oldest);
         }
         true

@@ -1,7 +1,7 @@
 //! Recordings to frames, by the core's transform, bands and compression.
 
 use spikelet::frame::{Form, Frame};
-use spikelet::spectral::{Band, MOST_BANDS, compress, frame_power, take_offset};
+use spikelet::spectral::{Band, MOST_BANDS, compress, frame_power};
 use spikelet::stft::Stft;
 
 /// Seconds of a frame, about.
@@ -123,7 +123,6 @@ impl Heard {
             padded.resize(padded.len() + length / 2, 0.0);
             for start in (0..padded.len().saturating_sub(length)).step_by(step) {
                 stft.forward(&padded[start..start + length], 0, &mut spectrum);
-                take_offset(&mut spectrum);
                 frame_power(&spectrum, length, 1.0, &mut powers);
                 let v = |band: &Band| compress(band.energy(&powers), geometry.floor, geometry.power);
                 heard.bands.extend(geometry.bands.iter().map(v));

@@ -28,6 +28,7 @@ pub(super) fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
     let mut posteriors: Vec<Vec<f64>> = vec![random.prior.iter().map(|&p| f64::from(p)).collect(); filters];
     let mut evidences = vec![0.0; filters];
     let (mut level, mut frames) = (0.5 * g as f64, 4.0 * l as f64 / hop as f64);
+    let (mut heard, mut offset) = (0.0, 0.0);
     let window = |n: usize| 0.5 - 0.5 * libm::cos(TAU * n as f64 / l as f64);
     let mut out = vec![vec![0.0; input.len() + l]; g];
     let sample = |t: isize| usize::try_from(t).map_or(0.0, |t| f64::from(input[t]));
@@ -43,8 +44,9 @@ pub(super) fn definition(random: &Random, input: &[f32]) -> Vec<Vec<f64>> {
             }
         }
         // What is constant.
-        let offset = spectrum[0][0];
-        spectrum[0][0] = 0.0;
+        heard = (heard + 1.0f64).min(125.0);
+        offset += (spectrum[0][0] - offset) / (heard - l as f64 / hop as f64).max(1.0);
+        spectrum[0][0] -= offset;
         spectrum[1][0] += offset / 2.0;
         let power = (end - hop..end)
             .map(|t| sample(t as isize) - 2.0 * offset / l as f64)
