@@ -40,16 +40,14 @@ fn a_hop_of_one_channel_is_not_below_what_was_measured() {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/conformance/channel-d96h192.spk");
     let facts = inspected(&desk, &format!("{model} --core m4f --clock 168MHz"));
     let core = &facts["cores"][0];
-    let is_within = |key: &str, measured: u64| {
+    let is_within = |key: &str, measured: u64, room: u64| {
         let predicted = core[key].as_u64().unwrap();
-        assert!(
-            (measured..measured + measured / 10).contains(&predicted),
-            "{key}: {predicted} for {measured}"
-        );
+        assert!((measured..measured + room).contains(&predicted), "{key}: {predicted} for {measured}");
     };
-    is_within("instructions", 1_651_789);
-    is_within("instructions_worst", 1_737_013);
-    is_within("stack_bytes", 6080);
+    is_within("instructions", 1_027_728, 100_000);
+    // The worst of all signals that are tried, of which the measured one is not the most expensive.
+    is_within("instructions_worst", 1_145_452, 300_000);
+    is_within("stack_bytes", 6280, 600);
     assert!(core["text_bytes"].as_u64() > Some(20_000) && core["within_fit"] == true);
     assert!(facts["load"]["share_worst"].as_f64() > facts["load"]["share"].as_f64());
 }
