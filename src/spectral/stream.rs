@@ -148,7 +148,9 @@ impl<'m> SpectralStream<'m> {
 }
 
 impl Work<'_> {
-    /// The frame whose first sample is at `oldest` in the rings; false where it cannot be inferred, which leaves silence.
+    /// The frame whose first sample is at `oldest` in the rings; false where it cannot be inferred, which leaves silence. Not in line:
+    /// streams of other models would have its stack.
+    #[inline(never)]
     fn infer(
         &mut self,
         model: &SpectralModel<'_>,
