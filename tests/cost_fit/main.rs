@@ -235,7 +235,7 @@ fn check(folder: &Path, cores: &[&str]) -> bool {
             let bound = points * (prediction.worst + beside.max(0.0));
             // Of one channel `inspect` promises not to be below.
             let is_short =
-                worst > bound || (made.input == Input::Channel && channels::ROOM * expected < measured);
+                worst > bound || (made.input == Input::Channel && channels::room(core) * expected < measured);
             println!(
                 "| {} | {name} | {expected:.0} | {measured:.0} | {:+.1} % | {:.0} | {worst:.0} |",
                 core.name,

@@ -48,7 +48,8 @@ pub fn predict(core: Core, model: &SpatialModel<'_>) -> Result<Option<Prediction
     Ok(Some(Prediction {
         core,
         stages: [0.0, 0.0, hop],
-        worst: (1.0 + ALLOWED) * hop,
+        // Delays are looked at in some hops only.
+        worst: (1.0 + if model.following().is_some() { 2.0 * ALLOWED } else { ALLOWED }) * hop,
         streamed: None,
         worst_block: None,
         text_bytes: bytes(if model.following().is_some() { "text:following" } else { "text:spatial" }) as u32,
